@@ -1,0 +1,1 @@
+//! The ways in: session, embedded API, REPL, command line, test runner.

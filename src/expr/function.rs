@@ -1,0 +1,146 @@
+//! What a function is: a name, a rule that types a call, and a kernel over Arrow arrays; and the registry of all of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use chrono_tz::Tz;
+
+use super::{AggregateCall, Expr};
+use crate::error::Result;
+use crate::types::{DataType, RowKinds, Watermark};
+
+/// An argument or a result: a value for each row, or one for all.
+#[derive(Debug, Clone)]
+pub enum Datum {
+    /// A value for each row.
+    Array(ArrayRef),
+    /// One value for all rows: an array of length 1.
+    Scalar(ArrayRef),
+}
+
+/// What an expression may ask of its surroundings while a batch is evaluated.
+#[derive(Debug, Clone)]
+pub struct EvalContext {
+    /// Rows of the batch: the length of every result array.
+    pub num_rows: usize,
+    /// `table.local-time-zone`.
+    pub time_zone: Tz,
+    /// The clock when the batch is processed, milliseconds since the epoch.
+    pub processing_time_ms: i64,
+    /// When the query was submitted, milliseconds since the epoch (what CURRENT_TIMESTAMP is in batch mode).
+    pub query_start_ms: i64,
+    /// The event time of the operator.
+    pub watermark: Watermark,
+}
+
+/// A scalar function. Its calls in plans name it; nothing else of it is part of a graph.
+pub trait ScalarFunction: Send + Sync + fmt::Debug {
+    /// Name, upper case for built-in ones.
+    fn name(&self) -> &str;
+
+    /// How it is called, for errors and documentation: one form a line, `SUBSTRING(<STRING>, <INT> [, <INT>])`.
+    fn signatures(&self) -> &str;
+
+    /// Types a call: checks the arguments, casts them to what [`Self::evaluate`] takes (`CastMode::Implicit`), and gives the
+    /// expression: a [`Expr::Call`] of this function, or a rewrite (COALESCE becomes a CASE). Errors carry no span: the binder
+    /// adds it.
+    fn bind(&self, args: Vec<Expr>) -> Result<Expr>;
+
+    /// Evaluates a call over a batch. `data_type` is the result type that [`Self::bind`] gave; the result has its Arrow form.
+    fn evaluate(&self, args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum>;
+
+    /// Whether equal arguments give equal results, now and later: then calls on constants are folded by the planner.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+}
+
+/// An aggregate function.
+pub trait AggregateFunction: Send + Sync + fmt::Debug {
+    /// Name, upper case.
+    fn name(&self) -> &str;
+
+    /// How it is called, as in [`ScalarFunction::signatures`].
+    fn signatures(&self) -> &str;
+
+    /// Types a call: the arguments, cast to what the accumulator takes, and the result type. `grouped` says whether there are
+    /// group keys (without them the input can be empty and the result NULL).
+    fn bind(&self, args: Vec<Expr>, distinct: bool, grouped: bool) -> Result<(Vec<Expr>, DataType)>;
+
+    /// An accumulator for all groups of a task. `retractable`: rows may be taken back.
+    fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>>;
+}
+
+/// The accumulators of one aggregate for all groups of a task, by dense group number.
+///
+/// The state of a group can be taken out as a row of Arrow columns and merged back: for snapshots, for two-phase aggregation
+/// and for merging slices of windows.
+pub trait GroupsAccumulator: Send {
+    /// Makes room for groups `0 .. num_groups`; new ones are empty.
+    fn resize(&mut self, num_groups: usize);
+
+    /// Adds (or, by kind, takes back) a row to the group at the same position in `groups`. `filter`: only rows where it is true.
+    fn update(
+        &mut self,
+        groups: &[u32],
+        args: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        kinds: Option<&RowKinds>,
+    ) -> Result<()>;
+
+    /// The Arrow types of the columns of the state.
+    fn state_types(&self) -> Vec<arrow::datatypes::DataType>;
+
+    /// The state of these groups, a row each.
+    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>>;
+
+    /// Merges a row of state into the group at the same position.
+    fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()>;
+
+    /// The results of these groups, in the Arrow form of the call's type.
+    fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef>;
+
+    /// Empties these groups, so that their numbers can be used again.
+    fn clear(&mut self, groups: &[u32]);
+
+    /// Bytes held.
+    fn bytes(&self) -> usize;
+}
+
+/// All functions that a session knows, by name. Cheap to clone; user functions shadow nothing (a taken name is an error).
+#[derive(Debug, Clone, Default)]
+pub struct FunctionRegistry {
+    scalars: BTreeMap<String, Arc<dyn ScalarFunction>>,
+    aggregates: BTreeMap<String, Arc<dyn AggregateFunction>>,
+}
+
+impl FunctionRegistry {
+    /// Registers a scalar function under its name or an alias.
+    pub fn register_scalar(&mut self, name: &str, function: Arc<dyn ScalarFunction>) {
+        self.scalars.insert(name.to_uppercase(), function);
+    }
+
+    /// Registers an aggregate function under its name or an alias.
+    pub fn register_aggregate(&mut self, name: &str, function: Arc<dyn AggregateFunction>) {
+        self.aggregates.insert(name.to_uppercase(), function);
+    }
+
+    /// The scalar function of this name, in any case.
+    pub fn scalar(&self, name: &str) -> Option<&Arc<dyn ScalarFunction>> {
+        self.scalars.get(name).or_else(|| self.scalars.get(&name.to_uppercase()))
+    }
+
+    /// The aggregate function of this name, in any case.
+    pub fn aggregate(&self, name: &str) -> Option<&Arc<dyn AggregateFunction>> {
+        self.aggregates.get(name).or_else(|| self.aggregates.get(&name.to_uppercase()))
+    }
+
+    /// All names, sorted: for SHOW FUNCTIONS, completion and "did you mean".
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let mut names: Vec<&str> = self.scalars.keys().chain(self.aggregates.keys()).map(String::as_str).collect();
+        names.sort_unstable();
+        names.into_iter()
+    }
+}

@@ -1,0 +1,8 @@
+//! Typed expressions: what they are ([`Expr`]), how functions join them ([`ScalarFunction`], [`AggregateFunction`]), and how
+//! they are evaluated over Arrow arrays.
+
+mod expression;
+mod function;
+
+pub use expression::{AggregateCall, CastMode, Expr, SortKey};
+pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};

@@ -1,0 +1,1 @@
+//! The JobGraph: the StreamGraph after chaining, one vertex per chain.

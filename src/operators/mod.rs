@@ -1,0 +1,1 @@
+//! What runs inside a task: one operator per file, built from its spec by the factory.

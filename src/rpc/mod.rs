@@ -1,0 +1,1 @@
+//! RPC endpoints: mailbox, gateways, fencing. Knows no job.

@@ -1,0 +1,77 @@
+//! What a task finds in its process: clock, functions, connectors, results. Graphs name these things; here they are.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::{ConnectorFactory, Operator, ResultHub};
+use crate::clock::Clock;
+use crate::config::Configuration;
+use crate::error::Result;
+use crate::expr::FunctionRegistry;
+use crate::stream_graph::OperatorSpec;
+use crate::types::{JobId, KeyGroupRange, OperatorId, SubtaskIndex};
+
+/// Makes operators from their specs.
+pub trait OperatorFactory: Send + Sync {
+    /// The operator of a spec. Sources come through the connector factory instead.
+    fn build(&self, spec: &OperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>>;
+}
+
+/// What the tasks of a process share.
+pub struct Environment {
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Functions by name.
+    pub functions: Arc<FunctionRegistry>,
+    /// Connectors.
+    pub connectors: Arc<dyn ConnectorFactory>,
+    /// Operators.
+    pub operators: Arc<dyn OperatorFactory>,
+    /// Where SELECTs are collected.
+    pub results: Arc<ResultHub>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Environment")
+    }
+}
+
+/// What an operator may know of itself.
+#[derive(Debug, Clone)]
+pub struct OperatorContext {
+    /// Its job.
+    pub job: JobId,
+    /// Its id.
+    pub operator: OperatorId,
+    /// Its name, for errors.
+    pub name: String,
+    /// Its subtask.
+    pub subtask: SubtaskIndex,
+    /// Subtasks.
+    pub parallelism: u32,
+    /// Key groups of the job.
+    pub max_parallelism: u32,
+    /// Key groups of this subtask.
+    pub key_groups: KeyGroupRange,
+    /// Settings of the job.
+    pub configuration: Arc<Configuration>,
+    /// When the job was submitted, milliseconds since the epoch.
+    pub job_start_ms: i64,
+    /// The process.
+    pub environment: Arc<Environment>,
+    /// Counters.
+    pub metrics: Arc<OperatorMetrics>,
+}
+
+/// The counters of one operator in one subtask; read by the JobMaster while the task runs.
+#[derive(Debug, Default)]
+pub struct OperatorMetrics {
+    /// Rows that came too late for their window.
+    pub late_rows: AtomicU64,
+    /// Records that a format could not read and was told to skip.
+    pub skipped_records: AtomicU64,
+    /// Rows dropped for any other reason that the user allowed (NOT NULL enforcer DROP …).
+    pub dropped_rows: AtomicU64,
+}

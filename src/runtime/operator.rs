@@ -1,0 +1,94 @@
+//! The contract of an operator: batches, watermarks and time in, batches and watermarks out; its state behind [`StateTable`].
+
+use arrow::array::RecordBatch;
+
+use super::OperatorContext;
+use crate::error::Result;
+use crate::types::{Batch, InputNumber, KeyGroupRange, Watermark};
+
+/// Where an operator's output goes: by direct call into the next operator of the chain, or into a result partition.
+pub trait Output {
+    /// Emits rows (with their watermark steps). An empty batch is dropped.
+    fn batch(&mut self, batch: Batch) -> Result<()>;
+
+    /// Emits a watermark after all that was emitted before. One that does not rise is dropped.
+    fn watermark(&mut self, watermark: Watermark) -> Result<()>;
+}
+
+/// An operator: one input or several, driven by its task, never by itself.
+///
+/// The watermark steps of a batch are the event time *of the operator* (the minimum over its inputs), just as if
+/// [`Operator::process_watermark`] had been called between the rows; the operator passes them on, after what they made it emit.
+pub trait Operator: Send {
+    /// Called once before anything else, or before [`Operator::state`] is restored.
+    fn open(&mut self, context: &OperatorContext) -> Result<()>;
+
+    /// Whether the operator can take more input now; the task asks all operators of its chain before each batch, so that one with
+    /// a full queue behind it (a collected result, a sink) holds the task back without blocking a thread.
+    fn poll_ready(&mut self, _context: &mut std::task::Context<'_>) -> std::task::Poll<Result<()>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    /// Rows of an input.
+    fn process_batch(&mut self, input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()>;
+
+    /// Event time has advanced over all inputs.
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        output.watermark(watermark)
+    }
+
+    /// When the operator wants to be called by [`Operator::process_time`], milliseconds since the epoch; none = not at all.
+    fn next_processing_timer(&self) -> Option<i64> {
+        None
+    }
+
+    /// The clock has reached `now_ms`, at or after the wanted time.
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        Ok(())
+    }
+
+    /// An input has ended. After the last one the task sends the maximal watermark, then [`Operator::finish`].
+    fn end_input(&mut self, _input: InputNumber, _output: &mut dyn Output) -> Result<()> {
+        Ok(())
+    }
+
+    /// All input has ended and the maximal watermark was processed: emit what is left.
+    fn finish(&mut self, _output: &mut dyn Output) -> Result<()> {
+        Ok(())
+    }
+
+    /// A flush element passes: sinks make visible what they have; operators that hold rows back merely for speed emit them.
+    fn flush(&mut self, _output: &mut dyn Output) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether no further input can change the output (a LIMIT that is reached): the task may end its sources.
+    fn is_satisfied(&self) -> bool {
+        false
+    }
+
+    /// All tables of its state, each under a name unique within the operator. No state is kept elsewhere.
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        Vec::new()
+    }
+}
+
+/// A frozen table of state: self-describing rows whose first column, `key_group`, is UInt16 (0 for state that is not keyed).
+#[derive(Debug, Clone)]
+pub struct StateTableSnapshot {
+    /// The rows.
+    pub rows: Vec<RecordBatch>,
+}
+
+/// The one contract of state: what a task keeps between batches can be frozen, cut by key group, and filled again.
+pub trait StateTable {
+    /// A frozen view of all rows.
+    fn snapshot(&mut self) -> Result<StateTableSnapshot>;
+
+    /// Adds the rows whose key group is in `range`. The table is empty before the first call; with a changed parallelism it is
+    /// called once per old subtask.
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()>;
+
+    /// Bytes held, for the memory manager.
+    fn bytes(&self) -> usize;
+}

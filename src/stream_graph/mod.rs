@@ -1,0 +1,10 @@
+//! The StreamGraph: one node per logical operator, before chaining. Plain data that prints itself and can be sent anywhere.
+
+mod graph;
+mod spec;
+
+pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
+pub use spec::{
+    OperatorSpec, ScalarJoinSpec, SinkSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty,
+    WindowSource, WindowSpec,
+};

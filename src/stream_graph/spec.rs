@@ -1,0 +1,246 @@
+//! What an operator is, as data: the runtime hands it, unread, to the operator factory of the process that runs it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{ObjectPath, Options};
+use crate::expr::{AggregateCall, Expr, SortKey};
+use crate::types::{ChangelogMode, Field, ResultId, SchemaRef, Value};
+
+/// What an operator is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum OperatorSpec {
+    /// Reads a table. No input.
+    Source(Box<SourceSpec>),
+    /// Constant rows, produced by subtask 0. No input.
+    Values {
+        /// The rows.
+        rows: Vec<Vec<Value>>,
+        /// Their columns.
+        schema: SchemaRef,
+    },
+    /// Filter, then projection (Flink's Calc). Input columns → `projection`.
+    Calc {
+        /// Rows where it is not true are left out.
+        predicate: Option<Expr>,
+        /// Output columns; none = all input columns as they are.
+        projection: Option<Vec<Expr>>,
+    },
+    /// Gives the stream its watermarks where that could not be done in the source.
+    WatermarkAssigner(WatermarkSpec),
+    /// Window table function without aggregation: appends window_start, window_end, window_time; a row for each window.
+    WindowTableFunction(WindowSpec),
+    /// GROUP BY without window. Output: key columns, then aggregates.
+    GroupAggregate {
+        /// Key columns; none = one global group (which exists from the first row on).
+        keys: Vec<usize>,
+        /// Aggregates.
+        aggregates: Vec<AggregateCall>,
+        /// Whether the input takes rows back.
+        input_retracts: bool,
+        /// Whether someone needs `-U`.
+        emit_update_before: bool,
+    },
+    /// GROUP BY window_start, window_end [, keys]. Output: key columns, aggregates, window properties.
+    WindowAggregate(WindowAggregateSpec),
+    /// ORDER BY … LIMIT: keeps the first rows of the changing table. Runs at parallelism 1.
+    SortLimit {
+        /// Order.
+        keys: Vec<SortKey>,
+        /// Rows left out at the front.
+        offset: u64,
+        /// Rows kept after them.
+        fetch: u64,
+        /// Whether the input takes rows back.
+        input_retracts: bool,
+        /// Whether someone needs `-U`.
+        emit_update_before: bool,
+    },
+    /// ORDER BY rowtime ASC [, more]: emits rows in order as the watermark passes them. Runs at parallelism 1.
+    TemporalSort {
+        /// Order; the first key is the rowtime, ascending.
+        keys: Vec<SortKey>,
+    },
+    /// ORDER BY of a bounded input without LIMIT: emits all rows in order at the end of input. Runs at parallelism 1.
+    BoundedSort {
+        /// Order.
+        keys: Vec<SortKey>,
+        /// Whether the input takes rows back.
+        input_retracts: bool,
+    },
+    /// LIMIT without ORDER BY over an insert-only input. Runs at parallelism 1.
+    Limit {
+        /// Rows left out first.
+        offset: u64,
+        /// Rows passed after them; none = all.
+        fetch: Option<u64>,
+    },
+    /// Joins each left row with the one row (or none) of the right input: an uncorrelated scalar subquery. Runs at parallelism 1.
+    ScalarJoin(ScalarJoinSpec),
+    /// Writes a table.
+    Sink(Box<SinkSpec>),
+    /// Hands the rows of a SELECT to the session that asked.
+    Collect {
+        /// Where to.
+        result: ResultId,
+        /// Columns.
+        schema: SchemaRef,
+    },
+}
+
+/// A table to read. The source operator does, in this order: read the produced columns, compute `computed`, generate watermarks
+/// per split, filter by `predicate`, stop at `limit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceSpec {
+    /// The table.
+    pub table: ObjectPath,
+    /// Connector, as in `'connector' = '…'`.
+    pub connector: String,
+    /// Options of WITH and of hints, `connector` included.
+    pub options: Options,
+    /// What relative paths start from.
+    pub base_dir: PathBuf,
+    /// All physical columns of the table, in the order of its definition.
+    pub physical: SchemaRef,
+    /// Which of them are produced, by position, rising.
+    pub projection: Vec<usize>,
+    /// Metadata columns produced after them: the field's name is the connector's key.
+    pub metadata: Vec<Field>,
+    /// Output columns over the produced ones; none = the produced ones.
+    pub computed: Option<Vec<Expr>>,
+    /// Watermark over the output columns.
+    pub watermark: Option<WatermarkSpec>,
+    /// Filter over the output columns, applied after the watermarks were taken.
+    pub predicate: Option<Expr>,
+    /// No more rows than this are needed (from each subtask).
+    pub limit: Option<u64>,
+    /// Which changes the table carries.
+    pub changelog: ChangelogMode,
+    /// PRIMARY KEY columns, by position in `physical`.
+    pub primary_key: Vec<usize>,
+    /// Output columns.
+    pub schema: SchemaRef,
+}
+
+/// How the watermark follows from a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WatermarkSpec {
+    /// The rowtime column.
+    pub rowtime: usize,
+    /// The watermark of a row, a timestamp of the rowtime's type; NULL = none from this row.
+    pub expr: Expr,
+    /// A split without a row for so long is left out of the minimum; none = never.
+    pub idle_timeout_ms: Option<u64>,
+}
+
+/// How rows are assigned to windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum WindowKind {
+    /// Windows of `size_ms` side by side.
+    Tumble {
+        /// Length.
+        size_ms: i64,
+        /// Shift of all windows.
+        offset_ms: i64,
+    },
+    /// Windows of `size_ms` that start every `slide_ms`.
+    Hop {
+        /// Distance of starts.
+        slide_ms: i64,
+        /// Length.
+        size_ms: i64,
+        /// Shift of all windows.
+        offset_ms: i64,
+    },
+}
+
+/// A window over a time attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WindowSpec {
+    /// How rows are assigned.
+    pub kind: WindowKind,
+    /// The time attribute's column.
+    pub time_column: usize,
+    /// Its type: rowtime or proctime, TIMESTAMP or TIMESTAMP_LTZ (then windows are aligned in `table.local-time-zone`).
+    pub time_type: crate::types::DataType,
+}
+
+/// Where the window of a row comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum WindowSource {
+    /// Assigned here, by slices.
+    Assigned(WindowSpec),
+    /// The input carries its window (a window join, a window aggregate, a window table function below).
+    Attached {
+        /// window_start, TIMESTAMP(3).
+        start: usize,
+        /// window_end, TIMESTAMP(3).
+        end: usize,
+        /// The time attribute it was made from: for proctime the window closes by the clock.
+        time_type: crate::types::DataType,
+    },
+}
+
+/// A property of a window in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum WindowProperty {
+    /// window_start, TIMESTAMP(3) NOT NULL.
+    Start,
+    /// window_end, TIMESTAMP(3) NOT NULL.
+    End,
+    /// window_time: window_end − 1 ms, of the time attribute's type.
+    Time,
+}
+
+/// GROUP BY a window and keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowAggregateSpec {
+    /// The window.
+    pub window: WindowSource,
+    /// Key columns.
+    pub keys: Vec<usize>,
+    /// Aggregates.
+    pub aggregates: Vec<AggregateCall>,
+    /// Window properties after the aggregates, in this order.
+    pub properties: Vec<WindowProperty>,
+    /// Whether the input takes rows back.
+    pub input_retracts: bool,
+}
+
+/// A scalar subquery as a join: input 0 is the query, input 1 the subquery. Output: left columns, then the right ones (NULL while
+/// the subquery has no row). More than one row on the right fails the task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScalarJoinSpec {
+    /// Rows where it is not true are left out; over left then right columns.
+    pub predicate: Option<Expr>,
+    /// Whether the left input takes rows back.
+    pub left_retracts: bool,
+    /// Whether left rows come without the right row too (NULLs) or wait for it.
+    pub outer: bool,
+    /// Columns of the left input.
+    pub left_schema: SchemaRef,
+    /// Columns of the right input.
+    pub right_schema: SchemaRef,
+}
+
+/// A table to write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SinkSpec {
+    /// The table.
+    pub table: ObjectPath,
+    /// Connector.
+    pub connector: String,
+    /// Options of WITH and of hints, `connector` included.
+    pub options: Options,
+    /// What relative paths start from.
+    pub base_dir: PathBuf,
+    /// Columns that are written, all of the sink's persisted columns in order.
+    pub schema: SchemaRef,
+    /// PARTITIONED BY columns, by position.
+    pub partition_keys: Vec<usize>,
+    /// PRIMARY KEY columns, by position.
+    pub primary_key: Vec<usize>,
+    /// Which changes arrive.
+    pub changelog: ChangelogMode,
+}

@@ -1,0 +1,20 @@
+//! The vocabulary of all layers: types, values, row kinds, batches and ids.
+//!
+//! [`DataType`] is Flink's logical type (nullability and time attribute included) and names its one Arrow form;
+//! [`Batch`] is what travels between operators.
+
+mod batch;
+mod data_type;
+mod ids;
+mod row_kind;
+mod schema;
+mod value;
+mod watermark;
+
+pub use batch::Batch;
+pub use data_type::{DataType, RowField, TimeAttribute, TypeKind, VARCHAR_MAX};
+pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, OperatorId, ResultId, SplitId, SubtaskIndex, VertexId};
+pub use row_kind::{ChangelogMode, RowKind, RowKinds};
+pub use schema::{Field, Schema, SchemaRef};
+pub use value::Value;
+pub use watermark::{Watermark, WatermarkStep, WatermarkSteps};

@@ -5,6 +5,7 @@ mod element;
 mod environment;
 mod operator;
 mod results;
+pub mod state;
 
 pub use connector::{
     ConnectorFactory, ReaderContext, SinkContext, SinkWriter, Source, SourceEvent, SourceReader, Split, SplitEnumerator,

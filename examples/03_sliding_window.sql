@@ -24,4 +24,4 @@ GROUP BY origin, window_start, window_end;
 
 SELECT origin, window_start, window_end, gust, coldest
 FROM wind
-WHERE gust > 26 AND n = 6;
+WHERE gust > 24 AND n = 6;

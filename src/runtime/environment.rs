@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::{ConnectorFactory, Operator, ResultHub};
+use super::{ConnectorFactory, Operator, ResultHub, SourceOperator};
 use crate::clock::Clock;
 use crate::config::Configuration;
 use crate::error::Result;
@@ -14,8 +14,11 @@ use crate::types::{JobId, KeyGroupRange, OperatorId, SubtaskIndex};
 
 /// Makes operators from their specs.
 pub trait OperatorFactory: Send + Sync {
-    /// The operator of a spec. Sources come through the connector factory instead.
+    /// The operator of a spec. Sources come through [`OperatorFactory::build_source`] instead.
     fn build(&self, spec: &OperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>>;
+
+    /// The source operator of a spec without input (a table to read, constant rows); none = the spec has inputs.
+    fn build_source(&self, spec: &OperatorSpec, context: &OperatorContext) -> Result<Option<Box<dyn SourceOperator>>>;
 }
 
 /// What the tasks of a process share.
@@ -68,6 +71,10 @@ pub struct OperatorContext {
 /// The counters of one operator in one subtask; read by the JobMaster while the task runs.
 #[derive(Debug, Default)]
 pub struct OperatorMetrics {
+    /// Rows that went in.
+    pub rows_in: AtomicU64,
+    /// Rows that came out.
+    pub rows_out: AtomicU64,
     /// Rows that came too late for their window.
     pub late_rows: AtomicU64,
     /// Records that a format could not read and was told to skip.

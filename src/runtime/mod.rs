@@ -5,7 +5,9 @@ mod element;
 mod environment;
 mod operator;
 mod results;
+mod source;
 pub mod state;
+pub mod task;
 
 pub use connector::{
     ConnectorFactory, ReaderContext, SinkContext, SinkWriter, Source, SourceEvent, SourceReader, Split, SplitEnumerator,
@@ -14,3 +16,4 @@ pub use element::{FlushId, StreamElement, WatermarkStatus};
 pub use environment::{Environment, OperatorContext, OperatorFactory, OperatorMetrics};
 pub use operator::{Operator, Output, StateTable, StateTableSnapshot};
 pub use results::{ResultHub, ResultSender, ResultStream};
+pub use source::{SourceOperator, SourceStatus};

@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 
-use super::OperatorContext;
+use super::{OperatorContext, WatermarkStatus};
 use crate::error::Result;
 use crate::types::{Batch, InputNumber, KeyGroupRange, Watermark};
 
@@ -13,6 +13,12 @@ pub trait Output {
 
     /// Emits a watermark after all that was emitted before. One that does not rise is dropped.
     fn watermark(&mut self, watermark: Watermark) -> Result<()>;
+
+    /// Emits that event time is (no longer) to be waited for: an operator that generates watermarks has no rows for too long.
+    /// Outputs that merge no channels need not care.
+    fn watermark_status(&mut self, _status: WatermarkStatus) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// An operator: one input or several, driven by its task, never by itself.

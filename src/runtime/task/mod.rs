@@ -1,0 +1,14 @@
+//! A task: one parallel instance of a chain of operators, with its input gates before it and its result partitions behind it.
+
+mod descriptor;
+mod handle;
+mod mailbox;
+mod metrics;
+
+pub use descriptor::{
+    ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
+    SubpartitionId, TaskDescriptor,
+};
+pub use handle::{SplitProvider, TaskHandle, TaskStatus};
+pub use mailbox::{Mail, Mailbox};
+pub use metrics::{OperatorMetricsSnapshot, TaskMetrics, TaskMetricsSnapshot, Watermarked};

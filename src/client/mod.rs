@@ -1,1 +1,7 @@
 //! The ways in: session, embedded API, REPL, command line, test runner.
+
+pub mod cli;
+mod fold;
+pub mod repl;
+
+pub use fold::ChangelogFold;

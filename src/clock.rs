@@ -5,8 +5,9 @@
 
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 /// Time as a job sees it.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -126,6 +127,35 @@ impl Clock for VirtualClock {
         } else {
             state.sleepers.push(Sleeper { at_ms, waker: waker.clone() });
         }
+    }
+}
+
+/// Waits until the clock shows `at_ms`. Polled within a tokio runtime when the clock is the real one.
+pub fn sleep_until(clock: Arc<dyn Clock>, at_ms: i64) -> Sleep {
+    Sleep { clock, at_ms, registered: None }
+}
+
+/// The future of [`sleep_until`].
+#[derive(Debug)]
+pub struct Sleep {
+    clock: Arc<dyn Clock>,
+    at_ms: i64,
+    registered: Option<Waker>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.clock.now_ms() >= self.at_ms {
+            return Poll::Ready(());
+        }
+        // Registered once per waker: a clock keeps what it was given until the time has come.
+        if self.registered.as_ref().is_none_or(|waker| !waker.will_wake(context.waker())) {
+            self.clock.wake_at(self.at_ms, context.waker());
+            self.registered = Some(context.waker().clone());
+        }
+        Poll::Pending
     }
 }
 

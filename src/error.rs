@@ -7,11 +7,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The result of everything in Flott that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A position in SQL text: line and column, both from 1, columns in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Location {
     /// Line, from 1.
     pub line: u64,
@@ -20,7 +22,7 @@ pub struct Location {
 }
 
 /// A stretch of SQL text, from the first character to the last (inclusive).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Span {
     /// First character.
     pub start: Location,
@@ -29,7 +31,7 @@ pub struct Span {
 }
 
 /// What kind of error it is, described by what the user has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// Correct the text of the statement.
     Syntax,
@@ -157,10 +159,10 @@ impl ErrorKind {
 }
 
 /// What went wrong, where, and what to do about it.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Error(Box<Inner>);
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Inner {
     kind: ErrorKind,
     message: String,

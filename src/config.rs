@@ -56,6 +56,7 @@ pub const SETTINGS: &[Setting] = &[
     MEMORY_LIMIT,
     SOURCE_IDLE_TIMEOUT,
     QUOTED_IDENTIFIERS,
+    OPTIMIZER_ENABLED,
 ];
 
 /// Subtasks of an operator.
@@ -141,6 +142,13 @@ pub const QUOTED_IDENTIFIERS: Setting = Setting {
     setting_type: SettingType::Boolean,
     default: "false",
     doc: "Whether \"x\" is an identifier, as in standard SQL (Flink refuses it).",
+};
+/// Optimizer.
+pub const OPTIMIZER_ENABLED: Setting = Setting {
+    key: "sql.optimizer.enabled",
+    setting_type: SettingType::Boolean,
+    default: "true",
+    doc: "Whether plans are made cheaper before they run; false keeps only the rewritings that a plan cannot run without.",
 };
 
 impl Setting {

@@ -1,5 +1,27 @@
 //! Statement → bound LogicalPlan → optimized LogicalPlan → StreamGraph.
+//!
+//! [`optimize`] runs the rules in their order, [`changelog::derive`] finds out which changes every node emits, and the generator
+//! makes the StreamGraph; [`plan_select`] and [`plan_inserts`] do all three and keep every stage for EXPLAIN.
 
+pub mod changelog;
+mod context;
+mod describe;
+mod display;
+mod expr_text;
+mod generator;
 mod logical;
+mod planner;
+mod rules;
+mod sort;
+mod table;
+#[cfg(test)]
+mod testing;
+mod upsert_keys;
+mod window_trace;
 
+pub use context::PlannerContext;
+pub use display::tree_text;
+pub use expr_text::expr_text;
 pub use logical::{JoinType, LogicalPlan, ScanTable};
+pub use planner::{PlannedJob, PlannedQuery, plan_inserts, plan_select};
+pub use rules::optimize;

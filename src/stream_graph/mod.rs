@@ -1,5 +1,6 @@
 //! The StreamGraph: one node per logical operator, before chaining. Plain data that prints itself and can be sent anywhere.
 
+mod display;
 mod graph;
 mod spec;
 

@@ -1,0 +1,20 @@
+//! What the planner finds in its session.
+
+use std::path::Path;
+
+use crate::catalog::ConnectorRegistry;
+use crate::config::Configuration;
+use crate::expr::FunctionRegistry;
+
+/// What the planner finds in its session. Planning depends on this and on the plan alone, so it gives the same graph anywhere.
+#[derive(Debug, Clone, Copy)]
+pub struct PlannerContext<'a> {
+    /// Functions by name.
+    pub functions: &'a FunctionRegistry,
+    /// Settings.
+    pub configuration: &'a Configuration,
+    /// Connectors by name.
+    pub connectors: &'a ConnectorRegistry,
+    /// What relative paths in options start from.
+    pub base_dir: &'a Path,
+}

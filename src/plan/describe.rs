@@ -1,0 +1,212 @@
+//! One line for each node, in Flink's words: `GroupAggregate(groupBy=[k], select=[k, COUNT(*) AS n])`.
+//!
+//! Plans and StreamGraphs show the same lines, so that a node is found again from stage to stage.
+
+use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
+use super::{JoinType, LogicalPlan, ScanTable};
+use crate::expr::{AggregateCall, Expr};
+use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::types::{Field, Schema, Value};
+
+/// The node, without its inputs.
+pub fn describe(plan: &LogicalPlan) -> String {
+    match plan {
+        LogicalPlan::Scan { .. } => scan(plan),
+        LogicalPlan::Values { rows, schema } => values(rows, schema),
+        LogicalPlan::Project { input, exprs, schema } => format!("Project({})", select(exprs, schema, input.schema())),
+        LogicalPlan::Filter { input, predicate } => format!("Filter(where=[{}])", expr_text(predicate, input.schema())),
+        LogicalPlan::WatermarkAssigner { input, watermark, .. } => watermark_assigner(watermark, input.schema()),
+        LogicalPlan::WindowTableFunction { input, window, .. } => window_table_function(window, input.schema()),
+        LogicalPlan::Aggregate { input, keys, aggregates, .. } => group_aggregate(keys, aggregates, false, input.schema()),
+        LogicalPlan::WindowAggregate { input, spec, schema } => window_aggregate(spec, schema, input.schema()),
+        LogicalPlan::Join { left, right, join_type, condition, .. } => {
+            let both = concat(left.schema(), right.schema());
+            format!("Join(joinType=[{}], where=[{}])", join_name(*join_type), expr_text(condition, &both))
+        }
+        LogicalPlan::ScalarJoin { left, right, .. } => scalar_join(None, left.schema(), right.schema()),
+        LogicalPlan::Union { schema, .. } => format!("Union(all=[true], union=[{}])", names(schema)),
+        LogicalPlan::Sort { input, keys, offset, fetch } => {
+            let mut parts = Vec::new();
+            if !keys.is_empty() {
+                parts.push(format!("orderBy=[{}]", order_text(keys, input.schema())));
+            }
+            if *offset > 0 || fetch.is_some() {
+                parts.extend(offset_fetch(*offset, *fetch));
+            }
+            format!("Sort({})", parts.join(", "))
+        }
+        LogicalPlan::Sink { table, schema, .. } => sink(table, schema),
+    }
+}
+
+/// `offset=[1]`, `fetch=[3]`.
+pub fn offset_fetch(offset: u64, fetch: Option<u64>) -> Vec<String> {
+    let fetch = fetch.map_or_else(|| "unlimited".to_string(), |fetch| fetch.to_string());
+    vec![format!("offset=[{offset}]"), format!("fetch=[{fetch}]")]
+}
+
+/// `select=[a, (b + 1) AS c]`.
+pub fn select(exprs: &[Expr], schema: &Schema, input: &Schema) -> String {
+    let items: Vec<String> =
+        exprs.iter().zip(&schema.fields).map(|(expr, field)| select_item(expr, &field.name, input)).collect();
+    format!("select=[{}]", items.join(", "))
+}
+
+/// `TableSourceScan(table=[[catalog, database, table, filter=[…]]], fields=[…])`. `plan` is a scan.
+pub fn scan(plan: &LogicalPlan) -> String {
+    let LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit, schema } = plan else {
+        return describe(plan);
+    };
+    let mut parts = vec![table.path.catalog.clone(), table.path.database.clone(), table.path.name.clone()];
+    let physical = table.physical();
+    if projection.len() < physical.len() {
+        parts.push(format!("project=[{}]", column_list(projection, &physical)));
+    }
+    if !metadata.is_empty() {
+        parts.push(format!("metadata=[{}]", metadata.iter().map(|field| field.name.clone()).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(computed) = computed {
+        let produced = table.produced(projection, metadata);
+        parts.push(select(computed, schema, &produced).replacen("select", "computed", 1));
+    }
+    if let Some(watermark) = watermark {
+        parts.push(format!("watermark=[{}]", expr_text(&watermark.expr, schema)));
+    }
+    if let Some(predicate) = predicate {
+        parts.push(format!("filter=[{}]", expr_text(predicate, schema)));
+    }
+    if let Some(limit) = limit {
+        parts.push(format!("limit=[{limit}]"));
+    }
+    format!("TableSourceScan(table=[[{}]], fields=[{}])", parts.join(", "), names(schema))
+}
+
+/// `Values(tuples=[[{1, 'a'}]])`; of many rows the first ones.
+pub fn values(rows: &[Vec<Value>], schema: &Schema) -> String {
+    const SHOWN: usize = 5;
+    let row_text = |row: &Vec<Value>| {
+        let texts: Vec<String> =
+            row.iter().zip(&schema.fields).map(|(value, field)| value_text(value, &field.data_type)).collect();
+        format!("{{ {} }}", texts.join(", "))
+    };
+    let mut texts: Vec<String> = rows.iter().take(SHOWN).map(row_text).collect();
+    if rows.len() > SHOWN {
+        texts.push(format!("… {} more", rows.len() - SHOWN));
+    }
+    format!("Values(tuples=[[{}]])", texts.join(", "))
+}
+
+/// `WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])`.
+pub fn watermark_assigner(watermark: &WatermarkSpec, input: &Schema) -> String {
+    let mut parts = vec![format!("rowtime=[{}]", column_name(watermark.rowtime, input))];
+    if let Some(idle) = watermark.idle_timeout_ms {
+        parts.push(format!("idletimeout=[{idle}]"));
+    }
+    parts.push(format!("watermark=[{}]", expr_text(&watermark.expr, input)));
+    format!("WatermarkAssigner({})", parts.join(", "))
+}
+
+/// `WindowTableFunction(window=[TUMBLE(…)])`.
+pub fn window_table_function(window: &WindowSpec, input: &Schema) -> String {
+    format!("WindowTableFunction(window=[{}])", window_text(window, input))
+}
+
+/// `GroupAggregate(groupBy=[k], select=[k, COUNT(*) AS n])`. `retract`: the input takes rows back.
+pub fn group_aggregate(keys: &[usize], aggregates: &[AggregateCall], retract: bool, input: &Schema) -> String {
+    let mut items: Vec<String> = keys.iter().map(|key| column_name(*key, input)).collect();
+    items.extend(aggregates.iter().map(|call| aggregate_item(call, retract, input)));
+    let select = format!("select=[{}]", items.join(", "));
+    match keys {
+        [] => format!("GroupAggregate({select})"),
+        _ => format!("GroupAggregate(groupBy=[{}], {select})", column_list(keys, input)),
+    }
+}
+
+/// `WindowAggregate(groupBy=[k], window=[TUMBLE(…)], select=[k, COUNT(*) AS n, start('w$) AS window_start])`.
+pub fn window_aggregate(spec: &WindowAggregateSpec, schema: &Schema, input: &Schema) -> String {
+    let mut parts = Vec::new();
+    if !spec.keys.is_empty() {
+        parts.push(format!("groupBy=[{}]", column_list(&spec.keys, input)));
+    }
+    let window = match &spec.window {
+        WindowSource::Assigned(window) => window_text(window, input),
+        WindowSource::Attached { start, end, .. } => {
+            format!("ATTACHED(win_start=[{}], win_end=[{}])", column_name(*start, input), column_name(*end, input))
+        }
+    };
+    parts.push(format!("window=[{window}]"));
+    let mut items: Vec<String> = spec.keys.iter().map(|key| column_name(*key, input)).collect();
+    items.extend(spec.aggregates.iter().map(|call| aggregate_item(call, spec.input_retracts, input)));
+    let first = spec.keys.len() + spec.aggregates.len();
+    items.extend(spec.properties.iter().enumerate().map(|(i, property)| {
+        let function = match property {
+            WindowProperty::Start => "start",
+            WindowProperty::End => "end",
+            WindowProperty::Time => "rowtime",
+        };
+        format!("{function}('w$) AS {}", column_name(first + i, schema))
+    }));
+    parts.push(format!("select=[{}]", items.join(", ")));
+    format!("WindowAggregate({})", parts.join(", "))
+}
+
+/// `ScalarJoin(where=[…], select=[…])`.
+pub fn scalar_join(predicate: Option<&Expr>, left: &Schema, right: &Schema) -> String {
+    let both = concat(left, right);
+    match predicate {
+        Some(predicate) => format!("ScalarJoin(where=[{}], select=[{}])", expr_text(predicate, &both), names(&both)),
+        None => format!("ScalarJoin(select=[{}])", names(&both)),
+    }
+}
+
+/// `Sink(table=[catalog.database.table], fields=[…])`.
+pub fn sink(table: &ScanTable, schema: &Schema) -> String {
+    let path = &table.path;
+    format!("Sink(table=[{}.{}.{}], fields=[{}])", path.catalog, path.database, path.name, names(schema))
+}
+
+/// `a, b`.
+pub fn names(schema: &Schema) -> String {
+    schema.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Left columns, then right ones.
+pub fn concat(left: &Schema, right: &Schema) -> Schema {
+    Schema::new(left.fields.iter().chain(&right.fields).cloned().collect::<Vec<Field>>())
+}
+
+fn aggregate_item(call: &AggregateCall, retract: bool, input: &Schema) -> String {
+    let args = if call.args.is_empty() { "*".to_string() } else { column_list(&call.args, input) };
+    let distinct = if call.distinct { "DISTINCT " } else { "" };
+    let suffix = if retract { "_RETRACT" } else { "" };
+    let filter = call.filter.map_or_else(String::new, |filter| format!(" FILTER {}", column_name(filter, input)));
+    format!("{}{suffix}({distinct}{args}){filter} AS {}", call.function, call.name)
+}
+
+fn window_text(window: &WindowSpec, input: &Schema) -> String {
+    let time = format!("time_col=[{}]", column_name(window.time_column, input));
+    let with_offset = |text: String, offset_ms: i64| match offset_ms {
+        0 => text,
+        _ => format!("{text}, offset=[{}]", duration_text(offset_ms)),
+    };
+    match window.kind {
+        WindowKind::Tumble { size_ms, offset_ms } => {
+            format!("TUMBLE({})", with_offset(format!("{time}, size=[{}]", duration_text(size_ms)), offset_ms))
+        }
+        WindowKind::Hop { slide_ms, size_ms, offset_ms } => {
+            let spans = format!("{time}, size=[{}], slide=[{}]", duration_text(size_ms), duration_text(slide_ms));
+            format!("HOP({})", with_offset(spans, offset_ms))
+        }
+    }
+}
+
+fn join_name(join_type: JoinType) -> &'static str {
+    match join_type {
+        JoinType::Inner => "InnerJoin",
+        JoinType::Left => "LeftOuterJoin",
+        JoinType::Right => "RightOuterJoin",
+        JoinType::Full => "FullOuterJoin",
+        JoinType::Semi => "LeftSemiJoin",
+        JoinType::Anti => "LeftAntiJoin",
+    }
+}

@@ -1,0 +1,215 @@
+//! One function for each plan node that is neither a Calc nor a sink.
+
+use super::builder::{Distribution, Generator, NewNode, Stream};
+use crate::config::{Configuration, SOURCE_IDLE_TIMEOUT};
+use crate::error::{Error, Result};
+use crate::plan::changelog::{Changelog, Changes, Updates, unsupported_join};
+use crate::plan::describe;
+use crate::plan::expr_text::order_text;
+use crate::plan::sort::SortStrategy;
+use crate::plan::{LogicalPlan, ScanTable};
+use crate::stream_graph::{OperatorSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec};
+use crate::types::{ChangelogMode, SchemaRef};
+
+impl<'a> Generator<'a> {
+    /// The operators of a node and of all below it.
+    pub(super) fn node(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
+        match plan {
+            LogicalPlan::Scan { table, .. } => self.scan(plan, table, changelog),
+            LogicalPlan::Values { rows, schema } => {
+                let node = NewNode {
+                    name: "Source: Values".to_string(),
+                    description: describe::values(rows, schema),
+                    spec: OperatorSpec::Values { rows: rows.clone(), schema: schema.clone() },
+                    schema: schema.clone(),
+                    changes: changelog.changes,
+                };
+                self.add_source(node, 1, 1)
+            }
+            LogicalPlan::Project { .. } | LogicalPlan::Filter { .. } => self.calc(plan, changelog),
+            LogicalPlan::WatermarkAssigner { input, watermark, schema } => {
+                let spec = OperatorSpec::WatermarkAssigner(with_idle_timeout(watermark, self.cx.configuration));
+                let description = describe::watermark_assigner(watermark, input.schema());
+                self.unary(plan, changelog, "WatermarkAssigner", description, spec, schema)
+            }
+            LogicalPlan::WindowTableFunction { input, window, schema } => {
+                let spec = OperatorSpec::WindowTableFunction(window.clone());
+                let description = describe::window_table_function(window, input.schema());
+                self.unary(plan, changelog, "WindowTableFunction", description, spec, schema)
+            }
+            LogicalPlan::Aggregate { .. } => self.group_aggregate(plan, changelog),
+            LogicalPlan::WindowAggregate { input, spec, schema } => self.window_aggregate(input, spec, schema, changelog),
+            LogicalPlan::Union { inputs, .. } => self.union(inputs, changelog),
+            LogicalPlan::Sort { .. } => self.sort(plan, changelog),
+            LogicalPlan::ScalarJoin { .. } => self.scalar_join(plan, changelog, None),
+            LogicalPlan::Join { .. } => Err(unsupported_join()),
+            LogicalPlan::Sink { .. } => Err(Error::internal("a sink is the root of its plan")),
+        }
+    }
+
+    fn unary(
+        &mut self,
+        plan: &'a LogicalPlan,
+        changelog: &'a Changelog,
+        name: &str,
+        description: String,
+        spec: OperatorSpec,
+        schema: &SchemaRef,
+    ) -> Result<Stream> {
+        let input = self.stream(plan.inputs()[0], &changelog.inputs[0])?;
+        let changes = changelog.changes;
+        let node = NewNode { name: name.to_string(), description, spec, schema: schema.clone(), changes };
+        self.add_operator(node, &[(&input, Distribution::Any)])
+    }
+
+    fn scan(&mut self, plan: &LogicalPlan, table: &ScanTable, changelog: &Changelog) -> Result<Stream> {
+        let LogicalPlan::Scan { projection, metadata, computed, watermark, predicate, limit, schema, .. } = plan else {
+            return Err(Error::internal("only a Scan becomes a source"));
+        };
+        let abilities = table.source_abilities(self.cx)?;
+        let physical = table.physical();
+        let spec = SourceSpec {
+            table: table.path.clone(),
+            connector: table.connector()?.to_string(),
+            options: table.options.clone(),
+            base_dir: self.cx.base_dir.to_path_buf(),
+            primary_key: table.primary_key_in(&physical).unwrap_or_default(),
+            physical: physical.into(),
+            projection: projection.clone(),
+            metadata: metadata.clone(),
+            computed: computed.clone(),
+            watermark: watermark.as_ref().map(|watermark| with_idle_timeout(watermark, self.cx.configuration)),
+            predicate: predicate.clone(),
+            limit: *limit,
+            changelog: abilities.changelog,
+            schema: schema.clone(),
+        };
+        let node = NewNode {
+            name: format!("Source: {}", table.path.name),
+            description: describe::scan(plan),
+            spec: OperatorSpec::Source(Box::new(spec)),
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.add_source(node, abilities.parallelism.unwrap_or(self.parallelism), self.parallelism)
+    }
+
+    fn group_aggregate(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
+        let LogicalPlan::Aggregate { input, keys, aggregates, schema } = plan else {
+            return Err(Error::internal("only an Aggregate becomes a GroupAggregate"));
+        };
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let input_retracts = !stream.changes.is_insert_only();
+        let node = NewNode {
+            name: "GroupAggregate".to_string(),
+            description: describe::group_aggregate(keys, aggregates, input_retracts, input.schema()),
+            spec: OperatorSpec::GroupAggregate {
+                keys: keys.clone(),
+                aggregates: aggregates.clone(),
+                input_retracts,
+                emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+            },
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])
+    }
+
+    fn window_aggregate(
+        &mut self,
+        input: &'a LogicalPlan,
+        spec: &WindowAggregateSpec,
+        schema: &SchemaRef,
+        changelog: &'a Changelog,
+    ) -> Result<Stream> {
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let spec = WindowAggregateSpec { input_retracts: !stream.changes.is_insert_only(), ..spec.clone() };
+        let keys = spec.keys.clone();
+        let node = NewNode {
+            name: "WindowAggregate".to_string(),
+            description: describe::window_aggregate(&spec, schema, input.schema()),
+            spec: OperatorSpec::WindowAggregate(spec),
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.add_operator(node, &[(&stream, Distribution::Keyed(keys))])
+    }
+
+    fn union(&mut self, inputs: &'a [LogicalPlan], changelog: &'a Changelog) -> Result<Stream> {
+        let streams =
+            inputs.iter().zip(&changelog.inputs).map(|(input, log)| self.stream(input, log)).collect::<Result<Vec<_>>>()?;
+        Ok(Stream {
+            parallelism: streams.iter().map(|stream| stream.parallelism).max().unwrap_or(self.parallelism),
+            nodes: streams.into_iter().flat_map(|stream| stream.nodes).collect(),
+            changes: changelog.changes,
+            key: None,
+        })
+    }
+
+    fn sort(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
+        let LogicalPlan::Sort { input, keys, offset, fetch } = plan else {
+            return Err(Error::internal("only a Sort is sorted"));
+        };
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let input_retracts = !stream.changes.is_insert_only();
+        let emit_update_before = changelog.changes.updates == Updates::BeforeAndAfter;
+        let order = format!("orderBy=[{}]", order_text(keys, input.schema()));
+        let strategy = SortStrategy::choose(plan, input_retracts, self.cx)?;
+        let (name, description, spec) = match (strategy, *fetch) {
+            (SortStrategy::Limit, _) => return self.limit(&stream, *offset, *fetch, input.schema(), changelog.changes),
+            (SortStrategy::SortLimit, Some(fetch)) => {
+                let mut parts = if keys.is_empty() { Vec::new() } else { vec![order] };
+                parts.extend(describe::offset_fetch(*offset, Some(fetch)));
+                let (keys, offset) = (keys.clone(), *offset);
+                let spec = OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before };
+                ("SortLimit", parts.join(", "), spec)
+            }
+            (SortStrategy::SortLimit, None) => return Err(Error::internal("a SortLimit has a fetch")),
+            (SortStrategy::Temporal, _) => ("TemporalSort", order, OperatorSpec::TemporalSort { keys: keys.clone() }),
+            (SortStrategy::Bounded, _) => {
+                ("BoundedSort", order, OperatorSpec::BoundedSort { keys: keys.clone(), input_retracts })
+            }
+        };
+        let node = NewNode {
+            name: name.to_string(),
+            description: format!("{name}({description})"),
+            spec,
+            schema: input.schema().clone(),
+            changes: changelog.changes,
+        };
+        let sorted = self.add_operator(node, &[(&stream, Distribution::Single)])?;
+        match strategy {
+            SortStrategy::Temporal | SortStrategy::Bounded if *offset > 0 => {
+                self.limit(&sorted, *offset, None, input.schema(), changelog.changes)
+            }
+            _ => Ok(sorted),
+        }
+    }
+
+    fn limit(
+        &mut self,
+        stream: &Stream,
+        offset: u64,
+        fetch: Option<u64>,
+        schema: &SchemaRef,
+        changes: Changes,
+    ) -> Result<Stream> {
+        debug_assert_eq!(changes.mode(), ChangelogMode::InsertOnly);
+        let node = NewNode {
+            name: "Limit".to_string(),
+            description: format!("Limit({})", describe::offset_fetch(offset, fetch).join(", ")),
+            spec: OperatorSpec::Limit { offset, fetch },
+            schema: schema.clone(),
+            changes,
+        };
+        // A stream that is in one subtask already stays there, in its order.
+        let distribution = if stream.parallelism == 1 { Distribution::Any } else { Distribution::Single };
+        self.add_operator(node, &[(stream, distribution)])
+    }
+}
+
+/// The watermark with the session's idle timeout, unless it has its own.
+fn with_idle_timeout(watermark: &WatermarkSpec, configuration: &Configuration) -> WatermarkSpec {
+    let session = Some(configuration.duration_ms(&SOURCE_IDLE_TIMEOUT)).filter(|ms| *ms > 0);
+    WatermarkSpec { idle_timeout_ms: watermark.idle_timeout_ms.or(session), ..watermark.clone() }
+}

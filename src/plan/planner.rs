@@ -1,0 +1,52 @@
+//! From bound plans to the StreamGraph of a job, with every stage kept for EXPLAIN.
+
+use super::changelog::{self, Changelog};
+use super::generator::generate;
+use super::{LogicalPlan, PlannerContext, optimize};
+use crate::error::Result;
+use crate::stream_graph::StreamGraph;
+use crate::types::ResultId;
+
+/// One query of a job at every stage of planning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedQuery {
+    /// As bound.
+    pub logical: LogicalPlan,
+    /// After the rules.
+    pub optimized: LogicalPlan,
+    /// The changes of every node of the optimized plan.
+    pub changelog: Changelog,
+}
+
+/// A job, planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedJob {
+    /// Its queries: one, or all of a statement set.
+    pub queries: Vec<PlannedQuery>,
+    /// The operators of all of them.
+    pub stream_graph: StreamGraph,
+}
+
+/// Plans a SELECT whose rows are collected under `result`.
+pub fn plan_select(plan: LogicalPlan, result: ResultId, cx: &PlannerContext) -> Result<PlannedJob> {
+    plan_job(vec![plan], Some(result), cx)
+}
+
+/// Plans INSERTs as one job: each plan is a sink.
+pub fn plan_inserts(plans: Vec<LogicalPlan>, cx: &PlannerContext) -> Result<PlannedJob> {
+    plan_job(plans, None, cx)
+}
+
+fn plan_job(plans: Vec<LogicalPlan>, result: Option<ResultId>, cx: &PlannerContext) -> Result<PlannedJob> {
+    let queries = plans
+        .into_iter()
+        .map(|logical| {
+            let optimized = optimize(logical.clone(), cx)?;
+            let changelog = changelog::derive(&optimized, cx)?;
+            Ok(PlannedQuery { logical, optimized, changelog })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let planned: Vec<_> = queries.iter().map(|query| (&query.optimized, &query.changelog)).collect();
+    let stream_graph = generate(&planned, result, cx)?;
+    Ok(PlannedJob { queries, stream_graph })
+}

@@ -1,0 +1,197 @@
+//! Aggregate by window_start and window_end over a window table function → WindowAggregate.
+//!
+//! Where filters and projections between the two leave the window alone, the aggregate assigns it itself, by slices, and the table
+//! function goes away (`WindowSource::Assigned`); otherwise the rows keep the window that they carry (`Attached`). A grouping
+//! that names only one of the two bounds stays a plain GroupAggregate, as in Flink.
+
+use std::sync::Arc;
+
+use super::rule::bottom_up;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{AggregateCall, Expr};
+use crate::plan::window_trace::{WindowTrace, trace};
+use crate::plan::{LogicalPlan, PlannerContext};
+use crate::stream_graph::{WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::types::{Field, Schema, SchemaRef};
+
+pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
+    bottom_up(plan, &mut lower)
+}
+
+fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Aggregate { input, keys, aggregates, schema } = plan else {
+        return Ok(plan);
+    };
+    let window = trace(&input).filter(|window| {
+        let grouped_by = |property| keys.iter().any(|key| window.columns[*key] == Some(property));
+        grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End)
+    });
+    let Some(window) = window else {
+        return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema });
+    };
+    let grouping = Grouping::new(keys, aggregates, schema, &window);
+    let reads_window = grouping.aggregates.iter().flat_map(columns_of).any(|column| window.columns[column].is_some());
+    match pull_up(&input).filter(|_| !reads_window) {
+        Some(pulled) => {
+            check_hop(&pulled.window)?;
+            Ok(grouping.over(pulled.plan, WindowSource::Assigned(pulled.window), &|column| {
+                pulled.columns[column].expect("only window columns are left out, and none of them is read")
+            }))
+        }
+        None => {
+            let bound = |property| window.position(property).expect("both bounds are group keys");
+            let source = WindowSource::Attached {
+                start: bound(WindowProperty::Start),
+                end: bound(WindowProperty::End),
+                time_type: window.time_type.clone(),
+            };
+            Ok(grouping.over(*input, source, &|column| column))
+        }
+    }
+}
+
+fn columns_of(call: &AggregateCall) -> impl Iterator<Item = usize> + '_ {
+    call.args.iter().copied().chain(call.filter)
+}
+
+/// What an Aggregate groups by, taken apart into plain keys and window properties.
+struct Grouping {
+    plain_keys: Vec<usize>,
+    properties: Vec<WindowProperty>,
+    aggregates: Vec<AggregateCall>,
+    /// For each output column of the Aggregate the column of the WindowAggregate.
+    order: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Grouping {
+    fn new(keys: Vec<usize>, aggregates: Vec<AggregateCall>, schema: SchemaRef, window: &WindowTrace) -> Self {
+        let plain_keys: Vec<usize> = keys.iter().copied().filter(|key| window.columns[*key].is_none()).collect();
+        let mut properties: Vec<WindowProperty> = Vec::new();
+        let first_property = plain_keys.len() + aggregates.len();
+        let mut order = Vec::with_capacity(schema.len());
+        let mut next_plain = 0..;
+        for key in &keys {
+            order.push(match window.columns[*key] {
+                None => next_plain.next().expect("an endless range"),
+                Some(property) => {
+                    let known = properties.iter().position(|known| *known == property);
+                    first_property
+                        + known.unwrap_or_else(|| {
+                            properties.push(property);
+                            properties.len() - 1
+                        })
+                }
+            });
+        }
+        order.extend((0..aggregates.len()).map(|i| plain_keys.len() + i));
+        Grouping { plain_keys, properties, aggregates, order, schema }
+    }
+
+    /// The WindowAggregate over `input`, whose columns are found by `moved`, with the columns of the Aggregate.
+    fn over(self, input: LogicalPlan, window: WindowSource, moved: &dyn Fn(usize) -> usize) -> LogicalPlan {
+        let aggregates = self.aggregates.into_iter().map(|call| AggregateCall {
+            args: call.args.iter().map(|column| moved(*column)).collect(),
+            filter: call.filter.map(moved),
+            ..call
+        });
+        let width = self.plain_keys.len() + aggregates.len() + self.properties.len();
+        let spec = WindowAggregateSpec {
+            window,
+            keys: self.plain_keys.iter().map(|key| moved(*key)).collect(),
+            aggregates: aggregates.collect(),
+            properties: self.properties,
+            input_retracts: false,
+        };
+        let field_of = |column: usize| {
+            let position = self.order.iter().position(|at| *at == column).expect("every column comes from an output column");
+            self.schema.field(position).clone()
+        };
+        let schema = Arc::new(Schema::new((0..width).map(field_of).collect()));
+        let exprs: Vec<Expr> =
+            self.order.iter().zip(&self.schema.fields).map(|(at, field)| Expr::column(*at, field.data_type.clone())).collect();
+        let in_order = self.order.iter().copied().eq(0..width);
+        let aggregate = LogicalPlan::WindowAggregate { input: Box::new(input), spec, schema };
+        if in_order {
+            return aggregate;
+        }
+        LogicalPlan::Project { input: Box::new(aggregate), exprs, schema: self.schema }
+    }
+}
+
+/// A plan below whose window table function was taken away.
+struct PulledUp {
+    plan: LogicalPlan,
+    /// For each column of the former plan its place in this one; none for columns of the window.
+    columns: Vec<Option<usize>>,
+    /// The window, its time column being one of this plan.
+    window: WindowSpec,
+}
+
+/// Takes the window table function out of a plan whose filters and projections leave the window as it is.
+fn pull_up(plan: &LogicalPlan) -> Option<PulledUp> {
+    match plan {
+        LogicalPlan::WindowTableFunction { input, window, schema } => {
+            let columns = (0..schema.len()).map(|column| Some(column).filter(|column| *column < input.schema().len())).collect();
+            Some(PulledUp { plan: (**input).clone(), columns, window: window.clone() })
+        }
+        LogicalPlan::Filter { input, predicate } => {
+            if trace(input)?.is_read_by(predicate) {
+                return None;
+            }
+            let pulled = pull_up(input)?;
+            let predicate = pulled.moved(predicate);
+            Some(PulledUp { plan: LogicalPlan::Filter { input: Box::new(pulled.plan), predicate }, ..pulled })
+        }
+        LogicalPlan::Project { input, exprs, schema } => pull_up_project(input, exprs, schema),
+        _ => None,
+    }
+}
+
+fn pull_up_project(input: &LogicalPlan, exprs: &[Expr], schema: &SchemaRef) -> Option<PulledUp> {
+    let window = trace(input)?;
+    let pulled = pull_up(input)?;
+    let (mut kept, mut fields, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+    for (expr, field) in exprs.iter().zip(&schema.fields) {
+        match expr {
+            Expr::Column { index, .. } if window.columns[*index].is_some() => columns.push(None),
+            _ if window.is_read_by(expr) => return None,
+            _ => {
+                columns.push(Some(kept.len()));
+                kept.push(pulled.moved(expr));
+                fields.push(field.clone());
+            }
+        }
+    }
+    let is_time = |expr: &Expr| matches!(expr, Expr::Column { index, .. } if *index == pulled.window.time_column);
+    let time_column = kept.iter().position(is_time).unwrap_or_else(|| {
+        let field = pulled.plan.schema().field(pulled.window.time_column);
+        kept.push(Expr::column(pulled.window.time_column, field.data_type.clone()));
+        fields.push(Field::clone(field));
+        kept.len() - 1
+    });
+    let schema = Arc::new(Schema::new(fields));
+    let window = WindowSpec { time_column, ..pulled.window };
+    Some(PulledUp { plan: LogicalPlan::Project { input: Box::new(pulled.plan), exprs: kept, schema }, columns, window })
+}
+
+impl PulledUp {
+    /// An expression over the former columns, none of them the window's, over the columns of this plan.
+    fn moved(&self, expr: &Expr) -> Expr {
+        expr.clone().map_columns(&mut |index, data_type| {
+            Expr::column(self.columns[index].expect("the expression reads no column of the window"), data_type)
+        })
+    }
+}
+
+/// Slices must cover a window exactly.
+fn check_hop(window: &WindowSpec) -> Result<()> {
+    match window.kind {
+        WindowKind::Hop { slide_ms, size_ms, .. } if size_ms % slide_ms != 0 => {
+            let message =
+                format!("the size of an aggregated HOP window, {size_ms} ms, is not a multiple of its slide, {slide_ms} ms");
+            Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("choose a slide that divides the size"))
+        }
+        _ => Ok(()),
+    }
+}

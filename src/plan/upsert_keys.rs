@@ -1,0 +1,95 @@
+//! Upsert keys: sets of columns that tell the rows of a node's table apart, each rising, each once.
+//!
+//! They decide whether a sink can overwrite by its primary key. An empty set says that the table has one row at most.
+
+use super::LogicalPlan;
+use super::changelog::Changelog;
+use crate::expr::{CastMode, Expr};
+use crate::stream_graph::WindowProperty;
+use crate::types::{DataType, TypeKind};
+
+/// The upsert keys of a node, from those of its inputs.
+pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> {
+    let input_keys = || inputs.first().map(|input| input.upsert_keys.clone()).unwrap_or_default();
+    match plan {
+        LogicalPlan::Scan { table, projection, metadata, computed, .. } => {
+            let key = table.primary_key_in(&table.produced(projection, metadata)).map(sorted);
+            match computed {
+                None => key.into_iter().collect(),
+                Some(exprs) => through_projection(key.into_iter().collect(), exprs),
+            }
+        }
+        LogicalPlan::Project { exprs, .. } => through_projection(input_keys(), exprs),
+        LogicalPlan::Filter { .. }
+        | LogicalPlan::WatermarkAssigner { .. }
+        | LogicalPlan::Sort { .. }
+        | LogicalPlan::ScalarJoin { .. }
+        | LogicalPlan::Sink { .. } => input_keys(),
+        LogicalPlan::WindowTableFunction { input, .. } => {
+            // A row comes once for each of its windows; window_start tells those apart.
+            let window_start = input.schema().len();
+            input_keys().into_iter().map(|key| sorted([key, vec![window_start]].concat())).collect()
+        }
+        LogicalPlan::Aggregate { keys, .. } => vec![(0..keys.len()).collect()],
+        LogicalPlan::WindowAggregate { spec, .. } => {
+            let first = spec.keys.len() + spec.aggregates.len();
+            let window = spec.properties.iter().position(|property| *property != WindowProperty::Time);
+            window.map(|position| (0..spec.keys.len()).chain([first + position]).collect()).into_iter().collect()
+        }
+        LogicalPlan::Values { rows, .. } if rows.len() <= 1 => vec![Vec::new()],
+        LogicalPlan::Values { .. } | LogicalPlan::Union { .. } | LogicalPlan::Join { .. } => Vec::new(),
+    }
+}
+
+/// Whether a column has one value for all rows.
+pub fn is_constant(plan: &LogicalPlan, column: usize) -> bool {
+    match plan {
+        LogicalPlan::Project { input, exprs, .. } => match &exprs[column] {
+            Expr::Column { index, .. } => is_constant(input, *index),
+            Expr::Cast { input, .. } => matches!(**input, Expr::Literal { .. }),
+            expr => matches!(expr, Expr::Literal { .. }),
+        },
+        LogicalPlan::Filter { input, .. } | LogicalPlan::WatermarkAssigner { input, .. } => is_constant(input, column),
+        _ => false,
+    }
+}
+
+/// The keys whose columns all pass a projection unchanged.
+fn through_projection(keys: Vec<Vec<usize>>, exprs: &[Expr]) -> Vec<Vec<usize>> {
+    let position_of = |column: &usize| exprs.iter().position(|expr| passed_column(expr) == Some(*column));
+    keys.iter().filter_map(|key| key.iter().map(position_of).collect::<Option<Vec<_>>>().map(sorted)).collect()
+}
+
+/// The column that an expression passes on without making two different values equal.
+fn passed_column(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column { index, .. } => Some(*index),
+        Expr::Cast { input, data_type, mode: CastMode::Strict | CastMode::Implicit }
+            if keeps_values_apart(&input.data_type(), data_type) =>
+        {
+            passed_column(input)
+        }
+        _ => None,
+    }
+}
+
+fn keeps_values_apart(from: &DataType, to: &DataType) -> bool {
+    let width = |kind: &TypeKind| match kind {
+        TypeKind::TinyInt => Some(1),
+        TypeKind::SmallInt => Some(2),
+        TypeKind::Int => Some(4),
+        TypeKind::BigInt => Some(8),
+        _ => None,
+    };
+    match (&from.kind, &to.kind) {
+        (from, to) if from == to => true,
+        (TypeKind::Varchar(from), TypeKind::Varchar(to)) => from <= to,
+        (from, to) => matches!((width(from), width(to)), (Some(from), Some(to)) if from <= to),
+    }
+}
+
+fn sorted(mut key: Vec<usize>) -> Vec<usize> {
+    key.sort_unstable();
+    key.dedup();
+    key
+}

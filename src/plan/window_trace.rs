@@ -1,0 +1,57 @@
+//! Which columns of a plan are properties of a window, traced from the window table function (or window aggregate) that made them.
+
+use super::LogicalPlan;
+use crate::expr::Expr;
+use crate::stream_graph::{WindowProperty, WindowSource};
+use crate::types::DataType;
+
+/// The window that the rows of a plan carry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowTrace {
+    /// What each output column is of the window, if anything.
+    pub columns: Vec<Option<WindowProperty>>,
+    /// The type of the time attribute that the window was made from.
+    pub time_type: DataType,
+}
+
+impl WindowTrace {
+    /// The first column that is this property.
+    pub fn position(&self, property: WindowProperty) -> Option<usize> {
+        self.columns.iter().position(|column| *column == Some(property))
+    }
+
+    /// Whether an expression reads a column of the window.
+    pub fn is_read_by(&self, expr: &Expr) -> bool {
+        expr.columns().into_iter().any(|column| self.columns[column].is_some())
+    }
+}
+
+/// Traces the window of a plan's rows; none when they carry none.
+pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
+    match plan {
+        LogicalPlan::WindowTableFunction { input, window, .. } => {
+            let own = [WindowProperty::Start, WindowProperty::End, WindowProperty::Time].map(Some);
+            let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
+            Some(WindowTrace { columns, time_type: window.time_type.clone() })
+        }
+        LogicalPlan::WindowAggregate { spec, .. } => {
+            let plain = spec.keys.len() + spec.aggregates.len();
+            let columns = std::iter::repeat_n(None, plain).chain(spec.properties.iter().copied().map(Some)).collect();
+            let time_type = match &spec.window {
+                WindowSource::Assigned(window) => window.time_type.clone(),
+                WindowSource::Attached { time_type, .. } => time_type.clone(),
+            };
+            Some(WindowTrace { columns, time_type })
+        }
+        LogicalPlan::Filter { input, .. } => trace(input),
+        LogicalPlan::Project { input, exprs, .. } => {
+            let below = trace(input)?;
+            let columns = exprs.iter().map(|expr| match expr {
+                Expr::Column { index, .. } => below.columns[*index],
+                _ => None,
+            });
+            Some(WindowTrace { columns: columns.collect(), time_type: below.time_type })
+        }
+        _ => None,
+    }
+}

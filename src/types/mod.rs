@@ -6,6 +6,7 @@
 mod batch;
 mod data_type;
 mod ids;
+mod row_hash;
 mod row_kind;
 mod schema;
 mod value;
@@ -14,6 +15,7 @@ mod watermark;
 pub use batch::Batch;
 pub use data_type::{DataType, RowField, TimeAttribute, TypeKind, VARCHAR_MAX};
 pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, OperatorId, ResultId, SplitId, SubtaskIndex, VertexId};
+pub use row_hash::hash_columns;
 pub use row_kind::{ChangelogMode, RowKind, RowKinds};
 pub use schema::{Field, Schema, SchemaRef};
 pub use value::Value;

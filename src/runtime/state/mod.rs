@@ -1,5 +1,3 @@
 //! Keyed state: how keys are hashed into key groups.
 
-mod row_hash;
-
-pub use row_hash::hash_columns;
+pub use crate::types::hash_columns;

@@ -1,0 +1,257 @@
+//! The built-in aggregate functions: how calls are typed, as in Flink, and which accumulator each gets.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{
+    DataType as ArrowType, Date32Type, Decimal128Type, DurationMillisecondType, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, Time32MillisecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
+};
+
+use super::arrival::{Arrival, ArrivalResult};
+use super::average::Average;
+use super::count::Count;
+use super::distinct::{Distinct, DistinctAccumulator};
+use super::first_last::{FirstLast, SingleValue};
+use super::min_max::{Extreme, Greatest, Least, PrimitiveExtreme, RowExtreme};
+use super::multiset::{Multiset, MultisetResult};
+use super::set::is_distinct;
+use super::sum::Sum;
+use super::variance::Variance;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{AggregateCall, AggregateFunction, Expr, FunctionRegistry, GroupsAccumulator};
+use crate::types::{DataType, TypeKind};
+
+/// Digits after the point that an average of decimals has at least.
+const AVERAGE_SCALE_MIN: u8 = 6;
+
+/// A built-in aggregate function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Builtin {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    FirstValue,
+    LastValue,
+    SingleValue,
+    StddevPop,
+    StddevSamp,
+    VarPop,
+    VarSamp,
+    Collect,
+    ListAgg,
+    ArrayAgg,
+}
+
+/// Registers all built-in aggregate functions.
+pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
+    use Builtin::*;
+    let all = [
+        Count,
+        Sum,
+        Avg,
+        Min,
+        Max,
+        FirstValue,
+        LastValue,
+        SingleValue,
+        StddevPop,
+        StddevSamp,
+        VarPop,
+        VarSamp,
+        Collect,
+        ListAgg,
+        ArrayAgg,
+    ];
+    for function in all {
+        registry.register_aggregate(function.name(), Arc::new(function));
+    }
+    registry.register_aggregate("STDDEV", Arc::new(StddevSamp));
+    registry.register_aggregate("VARIANCE", Arc::new(VarSamp));
+}
+
+impl AggregateFunction for Builtin {
+    fn name(&self) -> &str {
+        match self {
+            Builtin::Count => "COUNT",
+            Builtin::Sum => "SUM",
+            Builtin::Avg => "AVG",
+            Builtin::Min => "MIN",
+            Builtin::Max => "MAX",
+            Builtin::FirstValue => "FIRST_VALUE",
+            Builtin::LastValue => "LAST_VALUE",
+            Builtin::SingleValue => "SINGLE_VALUE",
+            Builtin::StddevPop => "STDDEV_POP",
+            Builtin::StddevSamp => "STDDEV_SAMP",
+            Builtin::VarPop => "VAR_POP",
+            Builtin::VarSamp => "VAR_SAMP",
+            Builtin::Collect => "COLLECT",
+            Builtin::ListAgg => "LISTAGG",
+            Builtin::ArrayAgg => "ARRAY_AGG",
+        }
+    }
+
+    fn signatures(&self) -> &str {
+        match self {
+            Builtin::Count => "COUNT(*)\nCOUNT(<ANY> [, <ANY>]*)",
+            Builtin::Sum => "SUM(<NUMERIC>)",
+            Builtin::Avg => "AVG(<NUMERIC>)",
+            Builtin::Min => "MIN(<COMPARABLE>)",
+            Builtin::Max => "MAX(<COMPARABLE>)",
+            Builtin::FirstValue => "FIRST_VALUE(<ANY>)",
+            Builtin::LastValue => "LAST_VALUE(<ANY>)",
+            Builtin::SingleValue => "SINGLE_VALUE(<ANY>)",
+            Builtin::StddevPop => "STDDEV_POP(<NUMERIC>)",
+            Builtin::StddevSamp => "STDDEV_SAMP(<NUMERIC>)",
+            Builtin::VarPop => "VAR_POP(<NUMERIC>)",
+            Builtin::VarSamp => "VAR_SAMP(<NUMERIC>)",
+            Builtin::Collect => "COLLECT(<ANY>)",
+            Builtin::ListAgg => "LISTAGG(<CHARACTER>)\nLISTAGG(<CHARACTER>, <CHARACTER_LITERAL>)",
+            Builtin::ArrayAgg => "ARRAY_AGG(<ANY>)",
+        }
+    }
+
+    fn bind(&self, args: Vec<Expr>, _distinct: bool, grouped: bool) -> Result<(Vec<Expr>, DataType)> {
+        let types: Vec<DataType> = args.iter().map(Expr::data_type).collect();
+        if !self.takes(&args, &types) {
+            return Err(self.mismatch(&types));
+        }
+        let Some(arg) = types.into_iter().next() else {
+            return Ok((args, DataType::not_null(TypeKind::BigInt)));
+        };
+        let arg = arg.regular();
+        let nullable = arg.nullable || !grouped;
+        let result = match self {
+            Builtin::Count => DataType::not_null(TypeKind::BigInt),
+            Builtin::Sum => match arg.kind {
+                TypeKind::Decimal(_, scale) => DataType::new(TypeKind::Decimal(38, scale), nullable),
+                kind => DataType::new(kind, nullable),
+            },
+            Builtin::Avg | Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp => match arg.kind {
+                TypeKind::Decimal(_, scale) => DataType::new(TypeKind::Decimal(38, scale.max(AVERAGE_SCALE_MIN)), nullable),
+                kind => DataType::new(kind, nullable),
+            },
+            Builtin::Min | Builtin::Max | Builtin::FirstValue | Builtin::LastValue | Builtin::SingleValue => {
+                arg.with_nullable(nullable)
+            }
+            Builtin::Collect => DataType::not_null(TypeKind::Multiset(Box::new(arg))),
+            Builtin::ListAgg => arg,
+            Builtin::ArrayAgg => DataType::new(TypeKind::Array(Box::new(arg)), !grouped),
+        };
+        Ok((args, result))
+    }
+
+    fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>> {
+        if is_distinct(call) {
+            let types = call.arg_types.iter().map(DataType::to_arrow).collect();
+            let inner = self.accumulator(&AggregateCall { distinct: false, ..call.clone() }, retractable)?;
+            return Ok(Box::new(DistinctAccumulator(Distinct::new(types, vec![inner], retractable)?)));
+        }
+        let Some(arg) = call.arg_types.first().map(DataType::to_arrow) else {
+            return Ok(Box::new(Count::default()));
+        };
+        let result = call.data_type.to_arrow();
+        Ok(match self {
+            Builtin::Count => Box::new(Count::default()),
+            Builtin::Sum => return sum(&arg, result, retractable),
+            Builtin::Avg => return average(arg, result),
+            Builtin::Min if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
+            Builtin::Max if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
+            Builtin::Min => return extreme::<Least>(arg),
+            Builtin::Max => return extreme::<Greatest>(arg),
+            Builtin::FirstValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::First)?),
+            Builtin::LastValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::Last)?),
+            Builtin::FirstValue => Box::new(FirstLast::new(arg, false)?),
+            Builtin::LastValue => Box::new(FirstLast::new(arg, true)?),
+            Builtin::SingleValue => Box::new(SingleValue::new(arg)?),
+            Builtin::StddevPop => Box::new(Variance::new(false, true, result)),
+            Builtin::StddevSamp => Box::new(Variance::new(true, true, result)),
+            Builtin::VarPop => Box::new(Variance::new(false, false, result)),
+            Builtin::VarSamp => Box::new(Variance::new(true, false, result)),
+            Builtin::Collect => Box::new(Multiset::new(arg, result, MultisetResult::Collect)?),
+            Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text)?),
+            Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?),
+        })
+    }
+}
+
+impl Builtin {
+    /// Whether it takes arguments of these types.
+    fn takes(self, args: &[Expr], types: &[DataType]) -> bool {
+        if types.iter().any(|data_type| data_type.kind == TypeKind::Null) {
+            return false;
+        }
+        match (self, types) {
+            (Builtin::Count, _) => true,
+            (Builtin::ListAgg, [text]) => text.is_character(),
+            (Builtin::ListAgg, [text, delimiter]) => {
+                text.is_character() && delimiter.is_character() && matches!(args[1], Expr::Literal { .. })
+            }
+            (Builtin::Min | Builtin::Max, [arg]) => {
+                !matches!(arg.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_))
+            }
+            (
+                Builtin::Sum | Builtin::Avg | Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp,
+                [arg],
+            ) => arg.is_numeric(),
+            (_, [_]) => true,
+            _ => false,
+        }
+    }
+
+    fn mismatch(self, types: &[DataType]) -> Error {
+        let given: Vec<String> = types.iter().map(|data_type| format!("<{}>", data_type.kind_text())).collect();
+        let name = self.name();
+        Error::new(ErrorKind::TypeMismatch, format!("cannot apply {name} to arguments {name}({})", given.join(", ")))
+            .with_hint(format!("supported: {}", self.signatures().replace('\n', ", ")))
+    }
+}
+
+fn unfit(arg: &ArrowType) -> Error {
+    Error::internal(format!("the binder let an argument of type {arg} through"))
+}
+
+fn sum(arg: &ArrowType, result: ArrowType, retractable: bool) -> Result<Box<dyn GroupsAccumulator>> {
+    Ok(match arg {
+        ArrowType::Int8 => Box::new(Sum::<Int8Type>::new(result, retractable)),
+        ArrowType::Int16 => Box::new(Sum::<Int16Type>::new(result, retractable)),
+        ArrowType::Int32 => Box::new(Sum::<Int32Type>::new(result, retractable)),
+        ArrowType::Int64 => Box::new(Sum::<Int64Type>::new(result, retractable)),
+        ArrowType::Float32 => Box::new(Sum::<Float32Type>::new(result, retractable)),
+        ArrowType::Float64 => Box::new(Sum::<Float64Type>::new(result, retractable)),
+        ArrowType::Decimal128(..) => Box::new(Sum::<Decimal128Type>::new(result, retractable)),
+        other => return Err(unfit(other)),
+    })
+}
+
+fn average(arg: ArrowType, result: ArrowType) -> Result<Box<dyn GroupsAccumulator>> {
+    Ok(match arg {
+        ArrowType::Int8 | ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 => {
+            Box::new(Average::<Int64Type>::new(ArrowType::Int64, result))
+        }
+        ArrowType::Float32 | ArrowType::Float64 => Box::new(Average::<Float64Type>::new(ArrowType::Float64, result)),
+        ArrowType::Decimal128(_, scale) => Box::new(Average::<Decimal128Type>::new(ArrowType::Decimal128(38, scale), result)),
+        other => return Err(unfit(&other)),
+    })
+}
+
+fn extreme<E: Extreme + 'static>(arg: ArrowType) -> Result<Box<dyn GroupsAccumulator>> {
+    Ok(match arg {
+        ArrowType::Int8 => Box::new(PrimitiveExtreme::<Int8Type, E>::new(arg)),
+        ArrowType::Int16 => Box::new(PrimitiveExtreme::<Int16Type, E>::new(arg)),
+        ArrowType::Int32 => Box::new(PrimitiveExtreme::<Int32Type, E>::new(arg)),
+        ArrowType::Int64 => Box::new(PrimitiveExtreme::<Int64Type, E>::new(arg)),
+        ArrowType::Float32 => Box::new(PrimitiveExtreme::<Float32Type, E>::new(arg)),
+        ArrowType::Float64 => Box::new(PrimitiveExtreme::<Float64Type, E>::new(arg)),
+        ArrowType::Decimal128(..) => Box::new(PrimitiveExtreme::<Decimal128Type, E>::new(arg)),
+        ArrowType::Date32 => Box::new(PrimitiveExtreme::<Date32Type, E>::new(arg)),
+        ArrowType::Time32(_) => Box::new(PrimitiveExtreme::<Time32MillisecondType, E>::new(arg)),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => Box::new(PrimitiveExtreme::<TimestampMillisecondType, E>::new(arg)),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => Box::new(PrimitiveExtreme::<TimestampMicrosecondType, E>::new(arg)),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => Box::new(PrimitiveExtreme::<TimestampNanosecondType, E>::new(arg)),
+        ArrowType::Duration(_) => Box::new(PrimitiveExtreme::<DurationMillisecondType, E>::new(arg)),
+        other => Box::new(RowExtreme::<E>::new(other)?),
+    })
+}

@@ -1,0 +1,297 @@
+//! DISTINCT: one table of (group, value) shared by all aggregates over the same arguments, whatever their filters.
+//!
+//! While rows only come, each entry has a bit for each aggregate that has seen the value; where rows are taken back, a count for each.
+//! An aggregate gets a value when its bit or count rises from 0, and gives it back when the count falls to 0.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
+use arrow::buffer::{BooleanBuffer, OffsetBuffer};
+use arrow::compute;
+use arrow::datatypes::{DataType, Int64Type, UInt32Type};
+
+use super::GroupKeys;
+use super::multiset::{list, list_type};
+use super::rows::{is_retraction, true_values};
+use crate::error::Result;
+use crate::expr::GroupsAccumulator;
+use crate::types::{RowKinds, hash_columns};
+
+/// Aggregates of one table at most: a bit each.
+pub(super) const DISTINCT_CALLS_MAX: usize = 64;
+
+/// Distinct aggregates over the same arguments.
+pub(super) struct Distinct {
+    entries: GroupKeys,
+    marks: Marks,
+    inner: Vec<Box<dyn GroupsAccumulator>>,
+    value_types: Vec<DataType>,
+    num_groups: usize,
+    slots: Vec<u32>,
+    hashes: Vec<u64>,
+}
+
+/// Who has seen an entry.
+enum Marks {
+    /// A bit for each aggregate.
+    Bits(Vec<u64>),
+    /// A count for each aggregate, those of an entry side by side.
+    Counts(Vec<i64>),
+}
+
+impl Distinct {
+    /// Over arguments of these Arrow types, feeding these accumulators.
+    pub(super) fn new(value_types: Vec<DataType>, inner: Vec<Box<dyn GroupsAccumulator>>, retractable: bool) -> Result<Self> {
+        assert!(inner.len() <= DISTINCT_CALLS_MAX);
+        let key_types: Vec<DataType> = std::iter::once(DataType::UInt32).chain(value_types.iter().cloned()).collect();
+        Ok(Distinct {
+            entries: GroupKeys::new(&key_types)?,
+            marks: if retractable { Marks::Counts(Vec::new()) } else { Marks::Bits(Vec::new()) },
+            inner,
+            value_types,
+            num_groups: 0,
+            slots: Vec::new(),
+            hashes: Vec::new(),
+        })
+    }
+
+    /// Finds or makes the entry of each row.
+    fn assign(&mut self, groups: &[u32], args: &[ArrayRef]) -> Result<()> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(groups.to_vec()))];
+        columns.extend_from_slice(args);
+        hash_columns(&columns, groups.len(), &mut self.hashes);
+        self.entries.assign(&columns, &self.hashes, &mut self.slots)?;
+        let width = self.inner.len();
+        match &mut self.marks {
+            Marks::Bits(bits) => bits.resize(self.entries.num_groups(), 0),
+            Marks::Counts(counts) => counts.resize(self.entries.num_groups() * width, 0),
+        }
+        Ok(())
+    }
+
+    /// Adds rows (or takes them back); `filters` has one for each aggregate.
+    pub(super) fn update_all(
+        &mut self,
+        groups: &[u32],
+        args: &[ArrayRef],
+        filters: &[Option<&BooleanArray>],
+        kinds: Option<&RowKinds>,
+    ) -> Result<()> {
+        self.assign(groups, args)?;
+        let filters: Vec<Option<BooleanBuffer>> = filters.iter().map(|filter| filter.map(true_values)).collect();
+        let width = self.inner.len();
+        for (call, (inner, filter)) in self.inner.iter_mut().zip(&filters).enumerate() {
+            let passes = |row: usize| filter.as_ref().is_none_or(|filter| filter.value(row));
+            let slots = &self.slots;
+            let changed = match &mut self.marks {
+                Marks::Bits(bits) => BooleanBuffer::collect_bool(slots.len(), |row| {
+                    let mark = &mut bits[slots[row] as usize];
+                    let new = passes(row) && *mark >> call & 1 == 0;
+                    *mark |= u64::from(new) << call;
+                    new
+                }),
+                Marks::Counts(counts) => {
+                    let kinds = kinds.map(|kinds| kinds.array().values());
+                    BooleanBuffer::collect_bool(slots.len(), |row| {
+                        if !passes(row) {
+                            return false;
+                        }
+                        let count = &mut counts[slots[row] as usize * width + call];
+                        let retract = kinds.is_some_and(|kinds| is_retraction(kinds[row]));
+                        *count += if retract { -1 } else { 1 };
+                        *count == if retract { 0 } else { 1 }
+                    })
+                }
+            };
+            inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
+        }
+        if kinds.is_some() {
+            self.forget_unseen();
+        }
+        Ok(())
+    }
+
+    /// Removes the entries of the last rows that nobody counts any more.
+    fn forget_unseen(&mut self) {
+        let width = self.inner.len();
+        if let Marks::Counts(counts) = &self.marks {
+            let unseen = |slot: &u32| counts[*slot as usize * width..][..width].iter().all(|count| *count == 0);
+            let mut gone: Vec<u32> = self.slots.iter().copied().filter(unseen).collect();
+            gone.sort_unstable();
+            gone.dedup();
+            self.entries.remove(&gone);
+        }
+    }
+
+    /// The number of each entry's group, by entries.
+    fn groups_of(&self, slots: &[u32]) -> Result<UInt32Array> {
+        Ok(self.entries.keys(slots)?[0].as_primitive::<UInt32Type>().clone())
+    }
+
+    /// The entries of these groups side by side, and where each group's begin.
+    fn entries_of(&self, groups: &[u32]) -> Result<(Vec<u32>, OffsetBuffer<i32>)> {
+        const NOT_ASKED: usize = usize::MAX;
+        let mut position = vec![NOT_ASKED; self.num_groups];
+        groups.iter().enumerate().for_each(|(row, group)| position[*group as usize] = row);
+        let slots = self.entries.groups();
+        let owners = self.groups_of(&slots)?;
+        let mut by_row: Vec<Vec<u32>> = vec![Vec::new(); groups.len()];
+        for (slot, group) in slots.iter().zip(owners.values()) {
+            if position[*group as usize] != NOT_ASKED {
+                by_row[position[*group as usize]].push(*slot);
+            }
+        }
+        let offsets = OffsetBuffer::from_lengths(by_row.iter().map(Vec::len));
+        Ok((by_row.concat(), offsets))
+    }
+
+    /// The result of one of the aggregates.
+    pub(super) fn evaluate_call(&self, call: usize, groups: &[u32]) -> Result<ArrayRef> {
+        self.inner[call].evaluate(groups)
+    }
+
+    /// The state: a list of values for each argument, then a list of marks for each aggregate.
+    pub(super) fn state_types(&self) -> Vec<DataType> {
+        let values = self.value_types.iter().cloned().map(list_type);
+        values.chain(self.inner.iter().map(|_| list_type(DataType::Int64))).collect()
+    }
+
+    /// The state of these groups.
+    pub(super) fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
+        let (slots, offsets) = self.entries_of(groups)?;
+        let mut state = Vec::new();
+        for values in self.entries.keys(&slots)?.into_iter().skip(1) {
+            state.push(list(values, offsets.clone())?);
+        }
+        let width = self.inner.len();
+        for call in 0..width {
+            let mark = |slot: &u32| match &self.marks {
+                Marks::Bits(bits) => (bits[*slot as usize] >> call & 1) as i64,
+                Marks::Counts(counts) => counts[*slot as usize * width + call],
+            };
+            state.push(list(Arc::new(Int64Array::from_iter_values(slots.iter().map(mark))), offsets.clone())?);
+        }
+        Ok(state)
+    }
+
+    /// Merges state: every value that an aggregate has not seen yet is given to it.
+    pub(super) fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
+        let lengths = state[0].as_list::<i32>();
+        let owners: Vec<u32> = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(row, group)| std::iter::repeat_n(*group, lengths.value_length(row) as usize))
+            .collect();
+        let flat: Vec<ArrayRef> = state.iter().map(|column| flatten(column)).collect::<Result<_>>()?;
+        let (values, marks) = flat.split_at(self.value_types.len());
+        self.assign(&owners, values)?;
+        let width = self.inner.len();
+        for (call, inner) in self.inner.iter_mut().enumerate() {
+            let added = marks[call].as_primitive::<Int64Type>().values();
+            let slots = &self.slots;
+            let new = match &mut self.marks {
+                Marks::Bits(bits) => BooleanBuffer::collect_bool(slots.len(), |row| {
+                    let mark = &mut bits[slots[row] as usize];
+                    let new = added[row] > 0 && *mark >> call & 1 == 0;
+                    *mark |= u64::from(new) << call;
+                    new
+                }),
+                Marks::Counts(counts) => BooleanBuffer::collect_bool(slots.len(), |row| {
+                    let count = &mut counts[slots[row] as usize * width + call];
+                    let former = *count;
+                    *count += added[row];
+                    former <= 0 && *count > 0
+                }),
+            };
+            inner.update(&owners, values, Some(&BooleanArray::new(new, None)), None)?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for groups.
+    pub(super) fn resize(&mut self, num_groups: usize) {
+        self.num_groups = num_groups;
+        self.inner.iter_mut().for_each(|inner| inner.resize(num_groups));
+    }
+
+    /// Empties groups.
+    pub(super) fn clear(&mut self, groups: &[u32]) -> Result<()> {
+        self.inner.iter_mut().for_each(|inner| inner.clear(groups));
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        let (slots, _) = self.entries_of(groups)?;
+        let width = self.inner.len();
+        for slot in &slots {
+            match &mut self.marks {
+                Marks::Bits(bits) => bits[*slot as usize] = 0,
+                Marks::Counts(counts) => counts[*slot as usize * width..][..width].fill(0),
+            }
+        }
+        self.entries.remove(&slots);
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let marks = match &self.marks {
+            Marks::Bits(bits) => bits.capacity() * size_of::<u64>(),
+            Marks::Counts(counts) => counts.capacity() * size_of::<i64>(),
+        };
+        marks + self.entries.bytes() + self.inner.iter().map(|inner| inner.bytes()).sum::<usize>()
+    }
+}
+
+/// The elements of all lists of a column, one after another.
+fn flatten(column: &ArrayRef) -> Result<ArrayRef> {
+    let lists = column.as_list::<i32>();
+    let parts: Vec<ArrayRef> = (0..lists.len()).map(|row| lists.value(row)).collect();
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    if parts.is_empty() {
+        return Ok(lists.values().slice(0, 0));
+    }
+    Ok(compute::concat(&parts)?)
+}
+
+/// One distinct aggregate as an accumulator.
+pub(super) struct DistinctAccumulator(pub(super) Distinct);
+
+impl GroupsAccumulator for DistinctAccumulator {
+    fn resize(&mut self, num_groups: usize) {
+        self.0.resize(num_groups);
+    }
+
+    fn update(
+        &mut self,
+        groups: &[u32],
+        args: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        kinds: Option<&RowKinds>,
+    ) -> Result<()> {
+        self.0.update_all(groups, args, &[filter], kinds)
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        self.0.state_types()
+    }
+
+    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
+        self.0.state(groups)
+    }
+
+    fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
+        self.0.merge(groups, state)
+    }
+
+    fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
+        self.0.evaluate_call(0, groups)
+    }
+
+    fn clear(&mut self, groups: &[u32]) {
+        self.0.clear(groups).expect("group numbers are read back from a table that holds them");
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}

@@ -1,0 +1,23 @@
+//! Aggregate functions: the state of all groups in columns, updated a batch at a time; and the keys that number the groups.
+
+mod arrival;
+mod average;
+mod builtin;
+mod count;
+mod distinct;
+mod first_last;
+mod group_keys;
+mod min_max;
+mod multiset;
+mod packed_keys;
+mod row_codec;
+mod rows;
+mod set;
+mod sum;
+#[cfg(test)]
+mod tests;
+mod variance;
+
+pub use builtin::builtin_aggregates;
+pub use group_keys::GroupKeys;
+pub use set::AggregateSet;

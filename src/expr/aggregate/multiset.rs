@@ -1,0 +1,164 @@
+//! The values of each group with how often each occurs, sorted: what MIN and MAX need where rows are taken back, and COLLECT always.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray, MapArray, StructArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Int64Type};
+
+use super::row_codec::RowCodec;
+use super::rows::Rows;
+use crate::error::{Error, Result};
+use crate::expr::GroupsAccumulator;
+use crate::types::RowKinds;
+
+/// What is made of the values of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MultisetResult {
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+    /// All of them, a MULTISET.
+    Collect,
+}
+
+/// The multisets of all groups.
+#[derive(Debug)]
+pub(super) struct Multiset {
+    values: Vec<BTreeMap<Box<[u8]>, i64>>,
+    value_type: DataType,
+    result_type: DataType,
+    codec: RowCodec,
+    result: MultisetResult,
+    value_bytes: usize,
+}
+
+/// What a map entry takes beside its bytes, roughly.
+const ENTRY_BYTES: usize = 48;
+
+impl Multiset {
+    /// Of values of `value_type`; `result_type` is the Arrow type of the result.
+    pub(super) fn new(value_type: DataType, result_type: DataType, result: MultisetResult) -> Result<Self> {
+        let codec = RowCodec::new(&value_type)?;
+        Ok(Multiset { values: Vec::new(), value_type, result_type, codec, result, value_bytes: 0 })
+    }
+
+    /// A count may fall below 0 for a while when a row is taken back before it came; at 0 the value is forgotten.
+    fn add(&mut self, group: usize, value: &[u8], count: i64) {
+        let values = &mut self.values[group];
+        match values.get_mut(value) {
+            Some(total) => {
+                *total += count;
+                if *total == 0 {
+                    values.remove(value);
+                    self.value_bytes -= value.len() + ENTRY_BYTES;
+                }
+            }
+            None => {
+                values.insert(value.into(), count);
+                self.value_bytes += value.len() + ENTRY_BYTES;
+            }
+        }
+    }
+
+    fn present(&self, group: u32) -> impl DoubleEndedIterator<Item = (&[u8], i64)> {
+        self.values[group as usize].iter().filter(|(_, count)| **count > 0).map(|(value, count)| (value.as_ref(), *count))
+    }
+
+    /// All entries of these groups: values, counts, and where each group's begin.
+    fn entries(&self, groups: &[u32], all: bool) -> Result<(ArrayRef, Vec<i64>, OffsetBuffer<i32>)> {
+        let of_group = |group: &u32| self.values[*group as usize].iter().filter(move |(_, count)| all || **count > 0);
+        let values = self.codec.decode(groups.iter().flat_map(of_group).map(|(value, _)| Some(value.as_ref())))?;
+        let counts = groups.iter().flat_map(of_group).map(|(_, count)| *count).collect();
+        let lengths = groups.iter().map(|group| of_group(group).count());
+        Ok((values, counts, OffsetBuffer::from_lengths(lengths)))
+    }
+
+    fn collect(&self, groups: &[u32]) -> Result<ArrayRef> {
+        let (values, counts, offsets) = self.entries(groups, false)?;
+        let DataType::Map(entries, sorted) = &self.result_type else {
+            return Err(Error::internal("the result of COLLECT is a map"));
+        };
+        let DataType::Struct(fields) = entries.data_type() else {
+            return Err(Error::internal("the entries of a map are rows"));
+        };
+        let counts = Int32Array::from_iter_values(counts.into_iter().map(|count| count as i32));
+        let columns = StructArray::try_new(fields.clone(), vec![values, Arc::new(counts)], None)?;
+        Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, columns, None, *sorted)?))
+    }
+}
+
+impl GroupsAccumulator for Multiset {
+    fn resize(&mut self, num_groups: usize) {
+        self.values.resize(num_groups, BTreeMap::new());
+    }
+
+    fn update(
+        &mut self,
+        groups: &[u32],
+        args: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        kinds: Option<&RowKinds>,
+    ) -> Result<()> {
+        let rows = self.codec.encode(&args[0])?;
+        Rows::new(groups, args, filter, kinds).for_each(|row, group, retract| {
+            self.add(group, rows.row(row).data(), if retract { -1 } else { 1 });
+        });
+        Ok(())
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        vec![list_type(self.value_type.clone()), list_type(DataType::Int64)]
+    }
+
+    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
+        let (values, counts, offsets) = self.entries(groups, true)?;
+        Ok(vec![list(values, offsets.clone())?, list(Arc::new(Int64Array::from(counts)), offsets)?])
+    }
+
+    fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
+        let (values, counts) = (state[0].as_list::<i32>(), state[1].as_list::<i32>());
+        for (row, group) in groups.iter().enumerate() {
+            let rows = self.codec.encode(&values.value(row))?;
+            let counts = counts.value(row);
+            for (value, count) in rows.iter().zip(counts.as_primitive::<Int64Type>().values()) {
+                self.add(*group as usize, value.data(), *count);
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
+        match self.result {
+            MultisetResult::Min => self.codec.decode(groups.iter().map(|group| self.present(*group).next().map(|entry| entry.0))),
+            MultisetResult::Max => {
+                self.codec.decode(groups.iter().map(|group| self.present(*group).next_back().map(|entry| entry.0)))
+            }
+            MultisetResult::Collect => self.collect(groups),
+        }
+    }
+
+    fn clear(&mut self, groups: &[u32]) {
+        for group in groups {
+            let values = std::mem::take(&mut self.values[*group as usize]);
+            self.value_bytes -= values.keys().map(|value| value.len() + ENTRY_BYTES).sum::<usize>();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.capacity() * size_of::<BTreeMap<Box<[u8]>, i64>>() + self.value_bytes
+    }
+}
+
+/// The Arrow type of a list in a state.
+pub(super) fn list_type(element: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("item", element, true)))
+}
+
+/// A list column of a state.
+pub(super) fn list(elements: ArrayRef, offsets: OffsetBuffer<i32>) -> Result<ArrayRef> {
+    let field = Arc::new(Field::new("item", elements.data_type().clone(), true));
+    Ok(Arc::new(ListArray::try_new(field, offsets, elements, None)?))
+}

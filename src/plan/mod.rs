@@ -3,6 +3,7 @@
 //! [`optimize`] runs the rules in their order, [`changelog::derive`] finds out which changes every node emits, and the generator
 //! makes the StreamGraph; [`plan_select`] and [`plan_inserts`] do all three and keep every stage for EXPLAIN.
 
+pub mod binder;
 pub mod changelog;
 mod context;
 mod describe;

@@ -1,0 +1,59 @@
+//! The binder's state: the session's context, the common table expressions in view, and how deep views are nested.
+
+use sqlparser::ast::Query;
+
+use super::context::BindContext;
+use super::scope::Scope;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::LogicalPlan;
+
+/// How deep views may refer to views and queries be nested: deeper ones would exhaust the stack.
+const MAX_DEPTH: usize = 64;
+
+/// The binder's state. Cheap to clone: subqueries with their own WITH extend a copy.
+#[derive(Clone)]
+pub(super) struct Binder<'a> {
+    /// The session.
+    pub cx: BindContext<'a>,
+    /// Common table expressions in view; later ones hide earlier ones of the same name.
+    pub ctes: Vec<(String, LogicalPlan)>,
+    /// Nested queries and views around the one that is bound.
+    depth: usize,
+}
+
+/// A plan with the names of its columns: an item of FROM.
+#[derive(Debug, Clone)]
+pub(super) struct Relation {
+    /// The plan.
+    pub plan: LogicalPlan,
+    /// Names for its columns.
+    pub scope: Scope,
+}
+
+impl<'a> Binder<'a> {
+    /// For a statement.
+    pub fn new(cx: &BindContext<'a>) -> Self {
+        Binder { cx: *cx, ctes: Vec::new(), depth: 0 }
+    }
+
+    /// For a query inside of the one that is bound.
+    pub fn nested(&self) -> Result<Self> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::new(ErrorKind::Unsupported, format!("queries nested deeper than {MAX_DEPTH} are not supported"))
+                .with_hint("check whether a view refers to itself"));
+        }
+        Ok(Binder { cx: self.cx, ctes: self.ctes.clone(), depth: self.depth + 1 })
+    }
+
+    /// For the text of a view: none of the query's own names are in view.
+    pub fn for_view(&self) -> Result<Self> {
+        let mut nested = self.nested()?;
+        nested.ctes.clear();
+        Ok(nested)
+    }
+}
+
+/// A SELECT, VALUES or WITH as a plan.
+pub fn bind_query(query: &Query, cx: &BindContext<'_>) -> Result<LogicalPlan> {
+    Binder::new(cx).query(query)
+}

@@ -1,0 +1,40 @@
+//! What the binder knows of the session: names of tables and views, functions, connectors, settings, and the hints of the
+//! statement at hand.
+
+use std::sync::Arc;
+
+use crate::catalog::{CatalogTable, CatalogView, ConnectorRegistry, ObjectPath};
+use crate::config::Configuration;
+use crate::error::Result;
+use crate::expr::FunctionRegistry;
+use crate::sql::{HintedOptions, Name};
+
+/// What the name of a relation stands for.
+#[derive(Debug, Clone)]
+pub enum ResolvedRelation {
+    /// A table.
+    Table(ObjectPath, Arc<CatalogTable>),
+    /// A view.
+    View(ObjectPath, Arc<CatalogView>),
+}
+
+/// Finds tables and views by name, as seen from the session's current catalog and database.
+pub trait TableResolver {
+    /// What the name stands for; an error (with the name's place and near names) if nothing.
+    fn resolve(&self, name: &Name) -> Result<ResolvedRelation>;
+}
+
+/// What the binder knows of the session.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// Tables and views.
+    pub tables: &'a dyn TableResolver,
+    /// Functions.
+    pub functions: &'a FunctionRegistry,
+    /// Connectors: metadata columns and options.
+    pub connectors: &'a ConnectorRegistry,
+    /// Settings.
+    pub configuration: &'a Configuration,
+    /// The hints of the statement.
+    pub hints: &'a [HintedOptions],
+}

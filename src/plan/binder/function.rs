@@ -1,0 +1,278 @@
+//! Function calls, scalar and aggregate, and the special forms (`EXTRACT(… FROM …)`, `TRIM(… FROM …)`) that call functions too.
+
+use sqlparser::ast::{
+    self, CeilFloorKind, DateTimeField, DuplicateTreatment, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments,
+};
+
+use super::call::usage;
+use super::expression::{AggregateRule, ExprBinder};
+use super::literal;
+use super::parts::{BoundAggregate, Stage};
+use super::span::Located;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{AggregateFunction, Expr};
+use crate::types::Value;
+
+/// Functions of the group windows that Flink itself deprecates.
+const GROUP_WINDOWS: [&str; 15] = [
+    "TUMBLE",
+    "TUMBLE_START",
+    "TUMBLE_END",
+    "TUMBLE_ROWTIME",
+    "TUMBLE_PROCTIME",
+    "HOP",
+    "HOP_START",
+    "HOP_END",
+    "HOP_ROWTIME",
+    "HOP_PROCTIME",
+    "SESSION",
+    "SESSION_START",
+    "SESSION_END",
+    "SESSION_ROWTIME",
+    "SESSION_PROCTIME",
+];
+
+/// A call's parts, after everything that is not supported was refused.
+struct Call<'e> {
+    args: Vec<&'e FunctionArgExpr>,
+    distinct: bool,
+}
+
+impl ExprBinder<'_, '_> {
+    /// A function call.
+    pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr> {
+        let ast::Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
+        let name = function_name(name)?;
+        if over.is_some() {
+            return Err(Error::unsupported(format!("{name}(…) OVER")).with_hint("aggregate with GROUP BY and join the result"));
+        }
+        if !within_group.is_empty() {
+            return Err(Error::unsupported("WITHIN GROUP"));
+        }
+        if null_treatment.is_some() {
+            return Err(Error::unsupported("IGNORE NULLS and RESPECT NULLS"));
+        }
+        if !matches!(parameters, FunctionArguments::None) {
+            return Err(Error::unsupported(format!("a second list of arguments after {name}")));
+        }
+        let call = call_parts(&name, args)?;
+        if let Some(aggregate) = self.binder.cx.functions.aggregate(&name) {
+            let aggregate = aggregate.clone();
+            return self.aggregate_call(aggregate.as_ref(), &call, filter.as_deref());
+        }
+        if call.distinct || filter.is_some() {
+            let clause = if call.distinct { "DISTINCT" } else { "FILTER" };
+            let known = self.binder.cx.functions.scalar(&name).is_some();
+            return Err(match known {
+                true => Error::new(ErrorKind::Syntax, format!("{clause} goes with aggregates only, {name} is none")),
+                false => self.binder.unknown_function(&name),
+            });
+        }
+        if self.binder.cx.functions.scalar(&name).is_none() && GROUP_WINDOWS.contains(&name.to_uppercase().as_str()) {
+            return Err(Error::unsupported(format!("the group window function {name}"))
+                .with_hint("use a window table function: FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"));
+        }
+        let args = call.args.iter().map(|arg| self.argument(&name, arg)).collect::<Result<Vec<_>>>()?;
+        self.binder.call(&name, args)
+    }
+
+    fn argument(&mut self, function: &str, arg: &FunctionArgExpr) -> Result<Expr> {
+        match arg {
+            FunctionArgExpr::Expr(expr) => self.bind(expr),
+            FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_) | FunctionArgExpr::WildcardWithOptions(_) => {
+                Err(Error::new(ErrorKind::Syntax, format!("{function} does not take *")).with_hint("only COUNT(*) does"))
+            }
+        }
+    }
+
+    fn aggregate_call(&mut self, function: &dyn AggregateFunction, call: &Call<'_>, filter: Option<&SqlExpr>) -> Result<Expr> {
+        let name = function.name().to_string();
+        if self.stage == Stage::Input && matches!(self.aggregates, AggregateRule::Collected { .. }) {
+            return Err(
+                Error::new(ErrorKind::Grouping, "aggregates cannot be nested").with_hint("compute the inner one in a subquery")
+            );
+        }
+        let AggregateRule::Collected { grouped } = self.aggregates else {
+            return Err(Error::new(ErrorKind::Grouping, format!("an aggregate is not allowed in {}", self.clause))
+                .with_hint("filter aggregates with HAVING, or compute them in a subquery"));
+        };
+        let is_count_star = matches!(call.args.as_slice(), [FunctionArgExpr::Wildcard]) && name == "COUNT";
+        // Arguments and filter are evaluated before the aggregation.
+        let outer = std::mem::replace(&mut self.stage, Stage::Input);
+        let bound = (|| {
+            let args = match is_count_star {
+                true => Vec::new(),
+                false => call.args.iter().map(|arg| self.argument(&name, arg)).collect::<Result<Vec<_>>>()?,
+            };
+            let filter = filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
+            Ok::<_, Error>((args, filter))
+        })();
+        self.stage = outer;
+        let (args, filter) = bound?;
+        if is_count_star && call.distinct {
+            return Err(Error::new(ErrorKind::Syntax, "COUNT(DISTINCT *) does not exist").with_hint("name the columns"));
+        }
+        let typed = function.bind(args, call.distinct, grouped).map_err(|error| match error.hint() {
+            Some(_) => error,
+            None => error.with_hint(usage(function.signatures())),
+        });
+        let (args, data_type) = typed?;
+        Ok(self.aggregate(BoundAggregate { function: name, args, distinct: call.distinct, filter, data_type }))
+    }
+
+    /// `EXTRACT(… FROM …)` and its like: functions with words between their arguments.
+    pub(super) fn special_form(&mut self, expr: &SqlExpr) -> Result<Expr> {
+        match expr {
+            SqlExpr::Extract { field, syntax: _, expr } => {
+                let args = vec![literal::string(&unit_name(field)), self.bind(expr)?];
+                self.binder.call("EXTRACT", args)
+            }
+            SqlExpr::Ceil { expr, field } => self.rounded("CEIL", expr, field),
+            SqlExpr::Floor { expr, field } => self.rounded("FLOOR", expr, field),
+            SqlExpr::Position { expr, r#in } => self.operator("POSITION", &[expr, r#in]),
+            SqlExpr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
+                let Some(from) = substring_from else {
+                    return Err(Error::new(ErrorKind::InvalidArgument, "SUBSTRING needs a start")
+                        .with_hint("write SUBSTRING(x FROM 1 FOR n)"));
+                };
+                self.operator("SUBSTRING", &present([Some(expr), Some(from), substring_for.as_ref()]))
+            }
+            SqlExpr::Trim { trim_where, trim_what, expr, trim_characters } => {
+                if trim_characters.as_ref().is_some_and(|characters| !characters.is_empty()) {
+                    return Err(Error::unsupported("TRIM(x, characters)").with_hint("write TRIM(BOTH characters FROM x)"));
+                }
+                let side = trim_where.as_ref().map_or("BOTH".to_string(), ToString::to_string);
+                let what = match trim_what {
+                    Some(what) => self.bind(what)?,
+                    None => literal::string(" "),
+                };
+                let args = vec![literal::string(&side), what, self.bind(expr)?];
+                self.binder.call("TRIM", args)
+            }
+            SqlExpr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let args = [Some(expr), Some(overlay_what), Some(overlay_from), overlay_for.as_ref()];
+                self.operator("OVERLAY", &present(args))
+            }
+            other => Err(Error::internal(format!("{other} is no special form"))),
+        }
+    }
+
+    fn rounded(&mut self, name: &str, expr: &SqlExpr, field: &CeilFloorKind) -> Result<Expr> {
+        let value = self.bind(expr)?;
+        let args = match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => vec![value],
+            CeilFloorKind::DateTimeField(field) => vec![value, literal::string(&unit_name(field))],
+            CeilFloorKind::Scale(scale) => return Err(Error::unsupported(format!("{name} with the scale {scale}"))),
+        };
+        self.binder.call(name, args)
+    }
+}
+
+/// The operands that are there.
+pub(super) fn present<const N: usize>(operands: [Option<&Box<SqlExpr>>; N]) -> Vec<&SqlExpr> {
+    operands.into_iter().flatten().map(|operand| &**operand).collect()
+}
+
+/// The singular upper-case name of a unit: `SECOND`.
+fn unit_name(field: &DateTimeField) -> String {
+    field.to_string().to_uppercase()
+}
+
+/// The name of a function. Functions of a catalog cannot be called yet.
+fn function_name(name: &ast::ObjectName) -> Result<String> {
+    match name.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(name)] => Ok(name.value.clone()),
+        _ => Err(Error::unsupported(format!("the function name {name} of several parts"))),
+    }
+}
+
+/// Arguments and DISTINCT of a call.
+fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<Call<'e>> {
+    let list = match args {
+        FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false }),
+        FunctionArguments::Subquery(_) => return Err(Error::unsupported(format!("a query as the argument of {name}"))),
+        FunctionArguments::List(list) => list,
+    };
+    let ast::FunctionArgumentList { duplicate_treatment, args, clauses } = list;
+    if let Some(clause) = clauses.first() {
+        return Err(Error::unsupported(format!("the clause {clause} in a call of {name}")));
+    }
+    let args = args
+        .iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(arg) => Ok(arg),
+            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                Err(Error::unsupported(format!("named arguments in a call of {name}")).with_hint("pass them by position"))
+            }
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Call { args, distinct: *duplicate_treatment == Some(DuplicateTreatment::Distinct) })
+}
+
+/// The items of `ROW(a, b)`.
+pub(super) fn row_constructor(function: &ast::Function) -> Option<Vec<&SqlExpr>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    if !function.name.to_string().eq_ignore_ascii_case("ROW") {
+        return None;
+    }
+    list.args
+        .iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+            _ => None,
+        })
+        .collect()
+}
+
+impl ExprBinder<'_, '_> {
+    /// A chain of `.field` and `[index]` behind an expression or a name.
+    pub(super) fn access_chain(&mut self, root: &SqlExpr, chain: &[ast::AccessExpr]) -> Result<Expr> {
+        let mut name = match root {
+            SqlExpr::Identifier(part) => vec![part.clone()],
+            SqlExpr::CompoundIdentifier(parts) => parts.clone(),
+            _ => Vec::new(),
+        };
+        let mut rest = chain;
+        if !name.is_empty() {
+            while let [ast::AccessExpr::Dot(SqlExpr::Identifier(part)), tail @ ..] = rest {
+                name.push(part.clone());
+                rest = tail;
+            }
+        }
+        let mut value = if name.is_empty() { self.bind(root)? } else { self.name(&name)? };
+        for access in rest {
+            value = match access {
+                ast::AccessExpr::Dot(SqlExpr::Identifier(field)) => self.field(value, field)?,
+                ast::AccessExpr::Dot(other) => return Err(Error::unsupported(format!("the access .{other}"))),
+                ast::AccessExpr::Subscript(ast::Subscript::Index { index }) => {
+                    let index = self.bind(index)?;
+                    self.binder.call("ITEM", vec![value, index])?
+                }
+                ast::AccessExpr::Subscript(slice) => return Err(Error::unsupported(format!("the slice [{slice}]"))),
+            };
+        }
+        Ok(value)
+    }
+
+    /// A field of a ROW.
+    pub(super) fn field(&mut self, row: Expr, field: &ast::Ident) -> Result<Expr> {
+        let span = super::span::convert(field.span);
+        let given = row.data_type();
+        let crate::types::TypeKind::Row(fields) = &given.kind else {
+            let message = format!("field \"{}\" of a value of type {}, which is no ROW", field.value, given.regular());
+            return Err(Error::new(ErrorKind::UndefinedColumn, message).at_span(span));
+        };
+        let Some(index) = fields.iter().position(|candidate| candidate.name == field.value) else {
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            let message = format!("field \"{}\" not found in the row", field.value);
+            return Err(super::scope::unknown_column(message, &field.value, &names).at_span(span));
+        };
+        self.field_at(row, index).at_span(span)
+    }
+
+    /// The field of a ROW at this position.
+    pub(super) fn field_at(&mut self, row: Expr, index: usize) -> Result<Expr> {
+        let index = Expr::literal(Value::Int(index as i32), crate::types::DataType::not_null(crate::types::TypeKind::Int));
+        self.binder.call("FIELD", vec![row, index])
+    }
+}

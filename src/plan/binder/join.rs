@@ -1,0 +1,215 @@
+//! Joins: the kinds and conditions of SQL → [`LogicalPlan::Join`], with the names of both sides in view.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, JoinConstraint, JoinOperator};
+
+use super::binder::{Binder, Relation};
+use super::expression::{ExprBinder, join_subqueries};
+use super::parts::{INPUT_SUBQUERY_BASE, Parts, place_columns};
+use super::scope::{Scope, ScopeColumn, unknown_column};
+use super::span::{Located, convert};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Expr;
+use crate::plan::{JoinType, LogicalPlan};
+use crate::types::{DataType, Schema, TypeKind, Value};
+
+impl Binder<'_> {
+    /// `left JOIN right`.
+    pub(super) fn join(&self, left: Relation, join: &ast::Join) -> Result<Relation> {
+        let ast::Join { relation, global, join_operator } = join;
+        if *global {
+            return Err(Error::unsupported("GLOBAL JOIN").at_node(join));
+        }
+        let (join_type, constraint) = join_kind(join_operator).at_node(join)?;
+        let right = self.table_factor(relation)?;
+        match constraint {
+            JoinConstraint::None if matches!(join_operator, JoinOperator::CrossJoin(_)) => Ok(cross(left, right)),
+            JoinConstraint::None => Err(Error::new(ErrorKind::Syntax, "JOIN needs ON or USING")
+                .with_hint("write CROSS JOIN to join each row with each")
+                .at_node(join)),
+            _ if matches!(join_operator, JoinOperator::CrossJoin(_)) => {
+                Err(Error::new(ErrorKind::Syntax, "CROSS JOIN takes no condition").at_node(join))
+            }
+            JoinConstraint::On(condition) => self.join_on(left, right, join_type, condition),
+            JoinConstraint::Using(names) => {
+                let names = names.iter().map(column_name).collect::<Result<Vec<_>>>()?;
+                self.join_using(left, right, join_type, &names)
+            }
+            JoinConstraint::Natural => {
+                let common: Vec<ast::Ident> = left
+                    .scope
+                    .visible()
+                    .filter(|column| right.scope.visible().any(|other| other.name == column.name))
+                    .map(|column| ast::Ident::new(column.name.clone()))
+                    .collect();
+                if common.is_empty() {
+                    return Ok(joined(left, right, join_type, literal_true()));
+                }
+                self.join_using(left, right, join_type, &common).at_node(join)
+            }
+            JoinConstraint::UsingAlias(..) => Err(Error::unsupported("an alias after USING").at_node(join)),
+        }
+    }
+
+    fn join_on(&self, left: Relation, right: Relation, join_type: JoinType, condition: &ast::Expr) -> Result<Relation> {
+        let width = left.plan.schema().len();
+        let mut columns = left.scope.columns.clone();
+        columns.extend(shifted(&right.scope, width, None));
+        let scope = Scope { columns };
+        let mut parts = Parts::default();
+        let bound = ExprBinder::new(self, &scope, "ON", &mut parts).bind_condition(condition, "the condition of ON")?;
+        if parts.input_subqueries.is_empty() {
+            return Ok(joined(left, right, join_type, bound));
+        }
+        if join_type != JoinType::Inner {
+            return Err(Error::unsupported("a subquery in the condition of an outer join").at_node(condition));
+        }
+        let mut relation = joined(left, right, join_type, literal_true());
+        let predicate = place_columns(bound, INPUT_SUBQUERY_BASE, relation.plan.schema().len());
+        let input = join_subqueries(relation.plan, parts.input_subqueries);
+        relation.plan = LogicalPlan::Filter { input: Box::new(input), predicate };
+        Ok(relation)
+    }
+
+    /// The named columns of both sides are equal and become one, which comes first.
+    fn join_using(&self, left: Relation, right: Relation, join_type: JoinType, names: &[ast::Ident]) -> Result<Relation> {
+        let width = left.plan.schema().len();
+        let mut terms = Vec::with_capacity(names.len());
+        let mut merged = Vec::with_capacity(names.len());
+        for name in names {
+            let from_left = using_column(&left.scope, name)?;
+            let from_right = shift(using_column(&right.scope, name)?, width, None);
+            terms.push(self.call("=", vec![from_left.clone(), from_right.clone()]).at_span(convert(name.span))?);
+            let outer = |expr: Expr, padded: bool| if padded { with_nulls(expr) } else { expr };
+            let from_left = outer(from_left, matches!(join_type, JoinType::Right | JoinType::Full));
+            let from_right = outer(from_right, matches!(join_type, JoinType::Left | JoinType::Full));
+            let expr = match join_type {
+                JoinType::Right => from_right,
+                JoinType::Full => self.call("COALESCE", vec![from_left, from_right]).at_span(convert(name.span))?,
+                _ => from_left,
+            };
+            merged.push(ScopeColumn { relation: Vec::new(), name: name.value.clone(), expr, visible: true });
+        }
+        let condition = if terms.len() == 1 { terms.remove(0) } else { Expr::And(terms) };
+        let Relation { plan, scope } = joined(left, right, join_type, condition);
+        let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.value == column.name);
+        let rest = scope.columns.into_iter().map(|column| {
+            let visible = column.visible && !is_merged(&column);
+            ScopeColumn { visible, ..column }
+        });
+        Ok(Relation { plan, scope: Scope { columns: merged.into_iter().chain(rest).collect() } })
+    }
+}
+
+/// Each row of the left with each row of the right.
+pub(super) fn cross(left: Relation, right: Relation) -> Relation {
+    joined(left, right, JoinType::Inner, literal_true())
+}
+
+fn literal_true() -> Expr {
+    Expr::literal(Value::Boolean(true), DataType::not_null(TypeKind::Boolean))
+}
+
+/// A join with the names of both sides in view.
+fn joined(left: Relation, right: Relation, join_type: JoinType, condition: Expr) -> Relation {
+    let (pad_left, pad_right) =
+        (matches!(join_type, JoinType::Right | JoinType::Full), matches!(join_type, JoinType::Left | JoinType::Full));
+    let width = left.plan.schema().len();
+    let padded = |schema: &Schema, pad: bool| {
+        schema
+            .fields
+            .iter()
+            .cloned()
+            .map(move |mut field| {
+                field.data_type.nullable |= pad;
+                field
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut fields = padded(left.plan.schema(), pad_left);
+    fields.extend(padded(right.plan.schema(), pad_right));
+    let mut columns = shifted(&left.scope, 0, pad_left.then_some(()));
+    columns.extend(shifted(&right.scope, width, pad_right.then_some(())));
+    let plan = LogicalPlan::Join {
+        left: Box::new(left.plan),
+        right: Box::new(right.plan),
+        join_type,
+        condition,
+        schema: Arc::new(Schema::new(fields)),
+    };
+    Relation { plan, scope: Scope { columns } }
+}
+
+/// The columns of a scope, `by` positions further on, nullable where the join adds rows of NULLs.
+fn shifted(scope: &Scope, by: usize, pad: Option<()>) -> Vec<ScopeColumn> {
+    let columns = scope.columns.iter().cloned();
+    columns.map(|column| ScopeColumn { expr: shift(column.expr, by, pad), ..column }).collect()
+}
+
+fn shift(expr: Expr, by: usize, pad: Option<()>) -> Expr {
+    let moved = expr.map_columns(&mut |index, data_type| Expr::column(index + by, data_type));
+    if pad.is_some() { with_nulls(moved) } else { moved }
+}
+
+/// The expression over columns that can be NULL.
+fn with_nulls(expr: Expr) -> Expr {
+    match expr {
+        Expr::Column { index, data_type } => Expr::column(index, data_type.with_nullable(true)),
+        Expr::Call { function, args, data_type } => {
+            let args = args.into_iter().map(with_nulls).collect();
+            Expr::Call { function, args, data_type: data_type.with_nullable(true) }
+        }
+        Expr::Cast { input, data_type, mode } => {
+            Expr::Cast { input: Box::new(with_nulls(*input)), data_type: data_type.with_nullable(true), mode }
+        }
+        Expr::Case { branches, otherwise, data_type } => Expr::Case {
+            branches: branches.into_iter().map(|(when, then)| (with_nulls(when), with_nulls(then))).collect(),
+            otherwise: Box::new(with_nulls(*otherwise)),
+            data_type: data_type.with_nullable(true),
+        },
+        other => other.map_children(&mut with_nulls),
+    }
+}
+
+fn using_column(scope: &Scope, name: &ast::Ident) -> Result<Expr> {
+    match scope.find(std::slice::from_ref(name))? {
+        Some(found) => Ok(found.column.expr.clone()),
+        None => {
+            let names: Vec<&str> = scope.visible().map(|column| column.name.as_str()).collect();
+            let message = format!("column \"{}\" of USING not found on both sides", name.value);
+            Err(unknown_column(message, &name.value, &names).at_span(convert(name.span)))
+        }
+    }
+}
+
+fn column_name(name: &ast::ObjectName) -> Result<ast::Ident> {
+    match name.0.as_slice() {
+        [part] => part.as_ident().cloned(),
+        _ => None,
+    }
+    .ok_or_else(|| Error::new(ErrorKind::Syntax, "USING takes bare column names").at_node(name))
+}
+
+fn join_kind(operator: &JoinOperator) -> Result<(JoinType, &JoinConstraint)> {
+    Ok(match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) | JoinOperator::CrossJoin(constraint) => {
+            (JoinType::Inner, constraint)
+        }
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (JoinType::Left, constraint),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (JoinType::Right, constraint),
+        JoinOperator::FullOuter(constraint) => (JoinType::Full, constraint),
+        JoinOperator::Semi(_) | JoinOperator::LeftSemi(_) | JoinOperator::RightSemi(_) => {
+            return Err(Error::unsupported("SEMI JOIN"));
+        }
+        JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => {
+            return Err(Error::unsupported("ANTI JOIN"));
+        }
+        JoinOperator::CrossApply | JoinOperator::OuterApply => return Err(Error::unsupported("APPLY")),
+        JoinOperator::AsOf { .. } => return Err(Error::unsupported("ASOF JOIN")),
+        JoinOperator::StraightJoin(_) => return Err(Error::unsupported("STRAIGHT_JOIN")),
+        JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
+            return Err(Error::unsupported("ARRAY JOIN"));
+        }
+    })
+}

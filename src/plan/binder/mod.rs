@@ -1,0 +1,28 @@
+//! sqlparser's tree → [`LogicalPlan`](super::LogicalPlan): names, types and clauses resolved, columns by position.
+//!
+//! Positional, as in Calcite: a [`scope`](self) maps names to columns, expressions refer to columns by index, every operator
+//! and function is typed by the registry. No clause is skipped: what is not supported is an error that names it.
+
+mod binder;
+mod call;
+mod coercion;
+mod context;
+mod expression;
+mod function;
+mod grouping;
+mod join;
+mod literal;
+mod operator;
+mod parse;
+mod parts;
+mod query;
+mod relation;
+mod scan;
+mod scope;
+mod select;
+mod set_operation;
+mod span;
+mod window;
+
+pub use binder::bind_query;
+pub use context::{BindContext, ResolvedRelation, TableResolver};

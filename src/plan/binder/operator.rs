@@ -1,0 +1,186 @@
+//! Operators: arithmetic, comparison, AND / OR / NOT, BETWEEN, IN, and comparison of rows.
+
+use sqlparser::ast::{BinaryOperator, Expr as SqlExpr, UnaryOperator, Value as SqlValue};
+
+use super::call::{cast_to, convert_literal};
+use super::expression::{ExprBinder, negate};
+use super::literal;
+use super::span::Located;
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::types::{DataType, TypeKind, Value};
+
+impl ExprBinder<'_, '_> {
+    /// A binary operator.
+    pub(super) fn binary(&mut self, whole: &SqlExpr, left: &SqlExpr, op: &BinaryOperator, right: &SqlExpr) -> Result<Expr> {
+        match op {
+            BinaryOperator::And => {
+                let terms = chain(whole, &BinaryOperator::And);
+                Ok(Expr::And(self.conditions(&terms, "an operand of AND")?))
+            }
+            BinaryOperator::Or => {
+                let terms = chain(whole, &BinaryOperator::Or);
+                Ok(Expr::Or(self.conditions(&terms, "an operand of OR")?))
+            }
+            BinaryOperator::Eq | BinaryOperator::NotEq if is_row(left) && is_row(right) => {
+                self.row_equality(left, right, *op == BinaryOperator::NotEq)
+            }
+            _ => {
+                let name = operator_name(op)?;
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                self.binder.call(name, vec![left, right])
+            }
+        }
+    }
+
+    fn conditions(&mut self, terms: &[&SqlExpr], what: &str) -> Result<Vec<Expr>> {
+        terms.iter().map(|term| self.bind_condition(term, what)).collect()
+    }
+
+    /// A unary operator. A minus before a number is part of the literal: `-9223372036854775808` is a BIGINT.
+    pub(super) fn unary(&mut self, op: &UnaryOperator, operand: &SqlExpr) -> Result<Expr> {
+        match op {
+            UnaryOperator::Not => Ok(Expr::Not(Box::new(self.bind_condition(operand, "the operand of NOT")?))),
+            UnaryOperator::Minus => match operand {
+                SqlExpr::Value(value) if matches!(value.value, SqlValue::Number(..)) => {
+                    let SqlValue::Number(text, _) = &value.value else { unreachable!("matched above") };
+                    literal::number(text, true)
+                }
+                _ => {
+                    let operand = self.bind(operand)?;
+                    self.binder.call("NEGATE", vec![operand])
+                }
+            },
+            UnaryOperator::Plus => {
+                let bound = self.bind(operand)?;
+                let given = bound.data_type();
+                if given.is_numeric() || given.is_interval() || given.kind == TypeKind::Null {
+                    return Ok(bound);
+                }
+                let message = format!("+ does not take an operand of type {}", given.regular());
+                Err(Error::new(crate::error::ErrorKind::TypeMismatch, message))
+            }
+            other => Err(Error::unsupported(format!("the operator {other}"))),
+        }
+    }
+
+    /// `x BETWEEN low AND high`.
+    pub(super) fn between(&mut self, expr: &SqlExpr, low: &SqlExpr, high: &SqlExpr, negated: bool) -> Result<Expr> {
+        let value = self.bind(expr)?;
+        let (low, high) = (self.bind(low)?, self.bind(high)?);
+        Ok(negate(self.within(value, low, high)?, negated))
+    }
+
+    /// `low <= value AND value <= high`.
+    pub(super) fn within(&self, value: Expr, low: Expr, high: Expr) -> Result<Expr> {
+        let above = self.binder.call(">=", vec![value.clone(), low])?;
+        let below = self.binder.call("<=", vec![value, high])?;
+        Ok(Expr::And(vec![above, below]))
+    }
+
+    /// `x IN (a, b)`: a lookup among constants, else a chain of comparisons.
+    pub(super) fn in_list(&mut self, needle: &SqlExpr, list: &[SqlExpr], negated: bool) -> Result<Expr> {
+        if is_row(needle) {
+            let hits = list.iter().map(|item| self.row_equality(needle, item, false)).collect::<Result<Vec<_>>>()?;
+            return Ok(negate(any_of(hits), negated));
+        }
+        let value = self.bind(needle)?;
+        let items = self.bind_all(list)?;
+        if let Some((needle, list)) = constants(&value, &items) {
+            return Ok(Expr::InList { needle: Box::new(needle), list, negated });
+        }
+        let hits = items
+            .into_iter()
+            .zip(list)
+            .map(|(item, written)| self.binder.call("=", vec![value.clone(), item]).at_node(written))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(negate(any_of(hits), negated))
+    }
+
+    /// `(a, b) = (c, d)`: field by field.
+    fn row_equality(&mut self, left: &SqlExpr, right: &SqlExpr, negated: bool) -> Result<Expr> {
+        let (Some(lefts), Some(rights)) = (row_items(left), row_items(right)) else {
+            let (left, right) = (self.bind(left)?, self.bind(right)?);
+            return self.binder.call(if negated { "<>" } else { "=" }, vec![left, right]);
+        };
+        if lefts.len() != rights.len() {
+            let message = format!("rows of {} and {} fields cannot be compared", lefts.len(), rights.len());
+            return Err(Error::new(crate::error::ErrorKind::TypeMismatch, message).at_node(right));
+        }
+        let mut terms = Vec::with_capacity(lefts.len());
+        for (left_item, right_item) in lefts.iter().zip(&rights) {
+            let operands = vec![self.bind(left_item)?, self.bind(right_item)?];
+            terms.push(self.binder.call("=", operands).at_node(*right_item)?);
+        }
+        let all = if terms.len() == 1 { terms.remove(0) } else { Expr::And(terms) };
+        Ok(negate(all, negated))
+    }
+}
+
+/// The operands of a chain `a AND b AND c`, which the parser nests to the left.
+fn chain<'e>(expr: &'e SqlExpr, operator: &BinaryOperator) -> Vec<&'e SqlExpr> {
+    let mut terms = Vec::new();
+    let mut rest = expr;
+    while let SqlExpr::BinaryOp { left, op, right } = rest
+        && op == operator
+    {
+        terms.push(right.as_ref());
+        rest = left;
+    }
+    terms.push(rest);
+    terms.reverse();
+    terms
+}
+
+fn any_of(mut terms: Vec<Expr>) -> Expr {
+    if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) }
+}
+
+/// Needle and list in their common type, if the list is constant and nothing needs evaluation.
+fn constants(needle: &Expr, items: &[Expr]) -> Option<(Expr, Vec<Value>)> {
+    let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
+    let common = super::coercion::common_type(&types)?;
+    if matches!(common.kind, TypeKind::Null | TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_)) {
+        return None;
+    }
+    let list = items
+        .iter()
+        .map(|item| match item {
+            Expr::Literal { value, data_type } => convert_literal(value, &data_type.kind, &common.kind),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()?;
+    Some((cast_to(needle.clone(), &common), list))
+}
+
+fn is_row(expr: &SqlExpr) -> bool {
+    row_items(expr).is_some()
+}
+
+/// The items of `(a, b)` or `ROW(a, b)`.
+fn row_items(expr: &SqlExpr) -> Option<Vec<&SqlExpr>> {
+    match expr {
+        SqlExpr::Tuple(items) => Some(items.iter().collect()),
+        SqlExpr::Nested(inner) if is_row(inner) => row_items(inner),
+        SqlExpr::Function(function) => super::function::row_constructor(function),
+        _ => None,
+    }
+}
+
+fn operator_name(op: &BinaryOperator) -> Result<&'static str> {
+    Ok(match op {
+        BinaryOperator::Plus => "+",
+        BinaryOperator::Minus => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::StringConcat => "||",
+        BinaryOperator::Eq => "=",
+        BinaryOperator::NotEq => "<>",
+        BinaryOperator::Lt => "<",
+        BinaryOperator::LtEq => "<=",
+        BinaryOperator::Gt => ">",
+        BinaryOperator::GtEq => ">=",
+        other => return Err(Error::unsupported(format!("the operator {other}"))),
+    })
+}

@@ -1,0 +1,245 @@
+//! A table or view as an item of FROM: the scan, above it computed columns, above them the watermark.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, Expr as SqlExpr};
+
+use super::binder::Binder;
+use super::call::cast_to;
+use super::expression::ExprBinder;
+use super::parts::Parts;
+use super::scope::{Scope, ScopeColumn};
+use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath, Options};
+use crate::config::SOURCE_IDLE_TIMEOUT;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Expr;
+use crate::plan::{LogicalPlan, ScanTable};
+use crate::stream_graph::WatermarkSpec;
+use crate::types::{DataType, Field, Schema, TimeAttribute, TypeKind};
+
+impl Binder<'_> {
+    /// Reads a table.
+    pub(super) fn scan(&self, path: ObjectPath, table: Arc<CatalogTable>, name: &ast::ObjectName) -> Result<LogicalPlan> {
+        let options = self.options(&table, name);
+        let at_table = |error: Error| in_definition(error, &format!("table {path}"));
+        let layout = self.layout(&table).map_err(at_table)?;
+        let mut exprs = layout.columns.iter().map(|column| column.expr.clone()).collect::<Vec<_>>();
+        let Layout { columns, produced, metadata } = layout;
+        let physical = table.columns.iter().filter(|column| column.kind == ColumnKind::Physical).count();
+        let watermark = match &table.watermark {
+            Some(watermark) => {
+                let scope = Scope { columns };
+                Some(self.watermark(&scope, &watermark.column, &super::parse::expression(&watermark.sql).map_err(at_table)?))
+                    .transpose()
+                    .map_err(at_table)?
+            }
+            None => None,
+        };
+        let scan = LogicalPlan::Scan {
+            table: ScanTable { path, table: table.clone(), options },
+            projection: (0..physical).collect(),
+            metadata,
+            computed: None,
+            watermark: None,
+            predicate: None,
+            limit: None,
+            schema: Arc::new(produced),
+        };
+        let is_plain = exprs.len() == scan.schema().len()
+            && exprs.iter().enumerate().all(|(at, expr)| matches!(expr, Expr::Column { index, .. } if *index == at));
+        let plan = if is_plain {
+            scan
+        } else {
+            let names = table.columns.iter().map(|column| column.name.clone()).collect();
+            LogicalPlan::project(scan, std::mem::take(&mut exprs), names)
+        };
+        Ok(match watermark {
+            None => plan,
+            Some(watermark) => assign(plan, watermark),
+        })
+    }
+
+    /// A view: its query, with the names of its columns.
+    pub(super) fn view(&self, path: &ObjectPath, view: &CatalogView) -> Result<LogicalPlan> {
+        let at_view = |error: Error| in_definition(error, &format!("view {path}"));
+        let query = super::parse::query(&view.sql).map_err(at_view)?;
+        let plan = self.for_view()?.query(&query).map_err(at_view)?;
+        let names: Vec<&String> = view.schema.fields.iter().map(|field| &field.name).collect();
+        if names.len() != plan.schema().len() {
+            return Err(at_view(Error::new(ErrorKind::InvalidArgument, "the tables that it reads have changed"))
+                .with_hint("create the view anew"));
+        }
+        if plan.schema().fields.iter().map(|field| &field.name).eq(names.iter().copied()) {
+            return Ok(plan);
+        }
+        let fields = plan.schema().fields.iter().enumerate();
+        let exprs = fields.map(|(index, field)| Expr::column(index, field.data_type.clone())).collect();
+        Ok(LogicalPlan::project(plan, exprs, names.into_iter().cloned().collect()))
+    }
+
+    /// The options of a table with those of its hint put over them.
+    pub(super) fn options(&self, table: &CatalogTable, name: &ast::ObjectName) -> Options {
+        let mut options = table.options.clone();
+        let end = name.0.last().and_then(|part| part.as_ident()).map(|part| part.span.end);
+        let hint = end.and_then(|end| {
+            self.cx.hints.iter().find(|hint| hint.name_end.line == end.line && hint.name_end.column == end.column)
+        });
+        if let Some(hint) = hint {
+            options.extend(hint.options.clone());
+        }
+        options
+    }
+
+    /// What a table's columns are over what its connector produces.
+    pub(super) fn layout(&self, table: &CatalogTable) -> Result<Layout> {
+        let mut produced: Vec<Field> = table
+            .columns
+            .iter()
+            .filter(|column| column.kind == ColumnKind::Physical)
+            .map(|column| Field::new(column.name.clone(), column.data_type.clone().regular()))
+            .collect();
+        let mut stored: Vec<ScopeColumn> = Vec::new();
+        let mut metadata: Vec<Field> = Vec::new();
+        let mut physical = 0;
+        for column in &table.columns {
+            let declared = column.data_type.clone().regular();
+            let expr = match &column.kind {
+                ColumnKind::Physical => {
+                    physical += 1;
+                    Expr::column(physical - 1, declared)
+                }
+                ColumnKind::Metadata { key, .. } => {
+                    let key = key.as_ref().unwrap_or(&column.name);
+                    let given = self.metadata_type(table, column, key)?;
+                    let index = produced.len();
+                    metadata.push(Field::new(key.clone(), given.clone()));
+                    produced.push(Field::new(column.name.clone(), given.clone()));
+                    cast_to(Expr::column(index, given), &declared)
+                }
+                ColumnKind::Computed { .. } => continue,
+            };
+            stored.push(ScopeColumn { relation: Vec::new(), name: column.name.clone(), expr, visible: true });
+        }
+        let scope = Scope { columns: stored };
+        let columns = table
+            .columns
+            .iter()
+            .map(|column| {
+                let expr = match &column.kind {
+                    ColumnKind::Computed { sql } => self.computed(&scope, &column.name, &super::parse::expression(sql)?)?,
+                    _ => {
+                        let stored = scope.columns.iter().find(|stored| stored.name == column.name);
+                        stored.expect("all columns but computed ones are stored").expr.clone()
+                    }
+                };
+                Ok(ScopeColumn { relation: Vec::new(), name: column.name.clone(), expr, visible: true })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Layout { columns, produced: Schema::new(produced), metadata })
+    }
+
+    /// A computed column over the stored ones.
+    pub(super) fn computed(&self, scope: &Scope, name: &str, expr: &SqlExpr) -> Result<Expr> {
+        let mut parts = Parts::default();
+        let bound = ExprBinder::new(self, scope, "a computed column", &mut parts).bind(expr)?;
+        if !parts.input_subqueries.is_empty() {
+            return Err(Error::unsupported(format!("a subquery in the computed column \"{name}\"")));
+        }
+        Ok(bound)
+    }
+
+    /// WATERMARK FOR over the columns of a table.
+    pub(super) fn watermark(&self, scope: &Scope, column: &str, expr: &SqlExpr) -> Result<WatermarkSpec> {
+        let Some(rowtime) = scope.columns.iter().position(|candidate| candidate.name == column) else {
+            let names: Vec<&str> = scope.columns.iter().map(|column| column.name.as_str()).collect();
+            let message = format!("column \"{column}\" of WATERMARK not found");
+            return Err(super::scope::unknown_column(message, column, &names));
+        };
+        let rowtime_type = scope.columns[rowtime].expr.data_type();
+        check_time_type(&rowtime_type, &format!("the rowtime column \"{column}\""))?;
+        if let SqlExpr::Function(function) = expr
+            && function.name.to_string().eq_ignore_ascii_case("SOURCE_WATERMARK")
+        {
+            return Err(Error::unsupported("SOURCE_WATERMARK()").with_hint("no connector here has watermarks of its own"));
+        }
+        // The expression sees the table's columns by position, whatever computes them.
+        let columns = scope.columns.iter().enumerate().map(|(index, column)| ScopeColumn {
+            expr: Expr::column(index, column.expr.data_type().regular()),
+            ..column.clone()
+        });
+        let scope = Scope { columns: columns.collect() };
+        let mut parts = Parts::default();
+        let bound = ExprBinder::new(self, &scope, "WATERMARK", &mut parts).bind(expr)?;
+        if !parts.input_subqueries.is_empty() {
+            return Err(Error::unsupported("a subquery in WATERMARK"));
+        }
+        check_time_type(&bound.data_type(), "the expression of WATERMARK")?;
+        let idle = self.cx.configuration.duration_ms(&SOURCE_IDLE_TIMEOUT);
+        Ok(WatermarkSpec { rowtime, expr: cast_to(bound, &rowtime_type), idle_timeout_ms: (idle > 0).then_some(idle) })
+    }
+
+    /// The type in which the connector gives a metadata column.
+    fn metadata_type(&self, table: &CatalogTable, column: &Column, key: &str) -> Result<DataType> {
+        let connector = table.options.get("connector").map(String::as_str).unwrap_or_default();
+        let Some(descriptor) = self.cx.connectors.0.get(connector) else {
+            return Err(Error::new(ErrorKind::InvalidOption, format!("connector '{connector}' not found")));
+        };
+        let known = descriptor
+            .source(table)
+            .map(|abilities| abilities.metadata)
+            .or_else(|_| descriptor.sink(table).map(|abilities| abilities.metadata))?;
+        match known.iter().find(|(candidate, _)| *candidate == key) {
+            Some((_, data_type)) => Ok(data_type.clone()),
+            None => {
+                let keys: Vec<&str> = known.iter().map(|(key, _)| *key).collect();
+                let message = format!("connector '{connector}' has no metadata '{key}' for column \"{}\"", column.name);
+                let error = Error::new(ErrorKind::UndefinedColumn, message);
+                Err(match keys.as_slice() {
+                    [] => error.with_hint("it has no metadata at all"),
+                    keys => error.with_hint(format!("it has {}", keys.join(", "))),
+                })
+            }
+        }
+    }
+}
+
+/// What a table's columns are over what its connector produces.
+pub(super) struct Layout {
+    /// All columns in order, each as an expression over the produced ones.
+    pub columns: Vec<ScopeColumn>,
+    /// The produced columns: physical, then metadata.
+    pub produced: Schema,
+    /// The produced metadata columns by connector key.
+    pub metadata: Vec<Field>,
+}
+
+/// Only timestamps of milliseconds can be event time.
+fn check_time_type(data_type: &DataType, what: &str) -> Result<()> {
+    match data_type.kind {
+        TypeKind::Timestamp(0..=3) | TypeKind::TimestampLtz(0..=3) => Ok(()),
+        _ => Err(Error::new(
+            ErrorKind::TypeMismatch,
+            format!("{what} must be TIMESTAMP(p) or TIMESTAMP_LTZ(p) with p from 0 to 3, but is {data_type}"),
+        )
+        .with_hint("CAST it to TIMESTAMP(3), or convert numbers with TO_TIMESTAMP_LTZ(x, 3)")),
+    }
+}
+
+/// A plan whose rowtime column has watermarks.
+fn assign(input: LogicalPlan, watermark: WatermarkSpec) -> LogicalPlan {
+    let mut fields = input.schema().fields.clone();
+    fields[watermark.rowtime].data_type.time = Some(TimeAttribute::Rowtime);
+    LogicalPlan::WatermarkAssigner { input: Box::new(input), watermark, schema: Arc::new(Schema::new(fields)) }
+}
+
+/// An error in text that the catalog keeps: its places are not those of the statement at hand.
+pub(super) fn in_definition(error: Error, object: &str) -> Error {
+    let mut moved = Error::new(error.kind(), error.message()).with_detail(match error.detail() {
+        Some(detail) => format!("{detail}, in the definition of {object}"),
+        None => format!("in the definition of {object}"),
+    });
+    if let Some(hint) = error.hint() {
+        moved = moved.with_hint(hint);
+    }
+    moved
+}

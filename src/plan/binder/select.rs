@@ -1,0 +1,407 @@
+//! SELECT: FROM, WHERE, select list, GROUP BY, HAVING, DISTINCT, ORDER BY.
+//!
+//! All clauses are bound over the columns of FROM; what an aggregation makes of them is worked out afterwards
+//! ([`super::grouping`]), because only the bound clauses show whether there is one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildcardKind};
+
+use super::binder::{Binder, Relation};
+use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, niladic, place};
+use super::grouping::Grouping;
+use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, Parts, Stage, place_columns};
+use super::query::{Ordering, ordinal, position_of, sort_key};
+use super::span::Located;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{Expr, SortKey};
+use crate::plan::LogicalPlan;
+use crate::types::{Schema, TypeKind, Value};
+
+/// What a SELECT computes, bound over the columns of FROM.
+struct Clauses {
+    items: Vec<Alias>,
+    having: Option<Expr>,
+    /// Sort keys as positions in `items` followed by `hidden`.
+    keys: Vec<SortKey>,
+    /// Expressions of ORDER BY that are not in the select list.
+    hidden: Vec<Expr>,
+}
+
+impl<'a> Binder<'a> {
+    /// A SELECT with the ORDER BY of its query.
+    pub(super) fn select(&self, select: &ast::Select, ordering: &Ordering<'_>) -> Result<LogicalPlan> {
+        refuse_foreign_clauses(select)?;
+        let distinct = match &select.distinct {
+            None | Some(ast::Distinct::All) => false,
+            Some(ast::Distinct::Distinct) => true,
+            Some(ast::Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON").at_node(select)),
+        };
+        let mut from = self.from(&select.from)?;
+        if let Some(selection) = &select.selection {
+            from.plan = self.filter(from.plan, &from.scope, selection)?;
+        }
+        let mut parts = Parts::default();
+        let group_by = super::grouping::expressions(&select.group_by)?;
+        let items = self.select_items(select, &from, group_by.is_some_and(|keys| !keys.is_empty()), &mut parts)?;
+        let keys = match group_by {
+            Some(written) => Some(self.group_keys(written, &items, &from.scope, &mut parts)?),
+            None => None,
+        };
+        let grouped = keys.as_ref().is_some_and(|keys| !keys.is_empty());
+        let having = match &select.having {
+            Some(having) => {
+                let mut binder = self.output_binder(&from.scope, "HAVING", grouped, &mut parts);
+                binder.aliases_last = &items;
+                Some(binder.bind_condition(having, "the condition of HAVING")?)
+            }
+            None => None,
+        };
+        let mut clauses = Clauses { items, having, keys: Vec::new(), hidden: Vec::new() };
+        self.sort_keys(&mut clauses, &from.scope, ordering, grouped, distinct, &mut parts)?;
+        let is_aggregation = keys.is_some() || clauses.having.is_some() || !parts.aggregates.is_empty();
+        let plan = if is_aggregation {
+            self.aggregated(from.plan, keys.unwrap_or_default(), &mut clauses, parts)?
+        } else {
+            plain(from.plan, &mut clauses, parts)
+        };
+        Ok(project(plan, clauses, distinct, ordering))
+    }
+
+    /// Keeps the rows of a plan where a condition holds.
+    pub(super) fn filter(&self, plan: LogicalPlan, scope: &super::scope::Scope, condition: &SqlExpr) -> Result<LogicalPlan> {
+        let mut parts = Parts::default();
+        let predicate = ExprBinder::new(self, scope, "WHERE", &mut parts).bind_condition(condition, "the condition of WHERE")?;
+        let predicate = place_columns(predicate, INPUT_SUBQUERY_BASE, plan.schema().len());
+        let input = join_subqueries(plan, parts.input_subqueries);
+        Ok(LogicalPlan::Filter { input: Box::new(input), predicate })
+    }
+
+    fn output_binder<'b>(
+        &'b self,
+        scope: &'b super::scope::Scope,
+        clause: &'static str,
+        grouped: bool,
+        parts: &'b mut Parts,
+    ) -> ExprBinder<'b, 'a> {
+        let mut binder = ExprBinder::new(self, scope, clause, parts);
+        binder.aggregates = AggregateRule::Collected { grouped };
+        binder.stage = Stage::Output;
+        binder
+    }
+
+    /// The select list, `*` spelled out, each item with its name.
+    fn select_items(&self, select: &ast::Select, from: &Relation, grouped: bool, parts: &mut Parts) -> Result<Vec<Alias>> {
+        let mut items: Vec<Alias> = Vec::new();
+        for item in &select.projection {
+            let mut binder = self.output_binder(&from.scope, "the select list", grouped, parts);
+            match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let bound = binder.bind(expr)?;
+                    let name = derived_name(expr).unwrap_or_else(|| format!("EXPR${}", items.len()));
+                    items.push(Alias { name, expr: bound });
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    items.push(Alias { name: alias.value.clone(), expr: binder.bind(expr)? });
+                }
+                SelectItem::ExprWithAliases { .. } => {
+                    return Err(Error::unsupported("several aliases for one expression").at_node(item));
+                }
+                SelectItem::Wildcard(options) => {
+                    refuse_wildcard_options(options).at_node(item)?;
+                    if from.scope.columns.is_empty() {
+                        return Err(Error::new(ErrorKind::Syntax, "SELECT * needs a FROM").at_node(item));
+                    }
+                    for column in from.scope.visible() {
+                        binder.parts.note_columns(&column.expr, &column.name, super::span::span_of(item));
+                        items.push(Alias { name: column.name.clone(), expr: column.expr.clone() });
+                    }
+                }
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    refuse_wildcard_options(options).at_node(item)?;
+                    items.extend(binder.qualified_wildcard(kind).at_node(item)?);
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// The keys of GROUP BY. A number or a name that is no column stands for an item of the select list; a number that
+    /// stands for none, or for an aggregate, is a constant, as in Flink.
+    fn group_keys(
+        &self,
+        written: &[SqlExpr],
+        items: &[Alias],
+        scope: &super::scope::Scope,
+        parts: &mut Parts,
+    ) -> Result<Vec<Expr>> {
+        let plain: Vec<Alias> = items.iter().filter(|item| is_plain(&item.expr)).cloned().collect();
+        let mut keys: Vec<Expr> = Vec::with_capacity(written.len());
+        for expr in written {
+            let item = ordinal(expr, items.len()).ok().flatten().map(|position| &items[position].expr);
+            let key = match item.filter(|item| is_plain(item)) {
+                Some(item) => item.clone(),
+                None => {
+                    let mut binder = ExprBinder::new(self, scope, "GROUP BY", parts);
+                    binder.aliases_last = &plain;
+                    binder.bind(expr)?
+                }
+            };
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        Ok(keys)
+    }
+
+    fn sort_keys(
+        &self,
+        clauses: &mut Clauses,
+        scope: &super::scope::Scope,
+        ordering: &Ordering<'_>,
+        grouped: bool,
+        distinct: bool,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        let visible = clauses.items.len();
+        let mut exprs: Vec<Expr> = clauses.items.iter().map(|item| item.expr.clone()).collect();
+        for key in &ordering.keys {
+            let position = match ordinal(&key.expr, visible)? {
+                Some(position) => position,
+                None => {
+                    let mut binder = self.output_binder(scope, "ORDER BY", grouped, parts);
+                    binder.aliases_first = &clauses.items;
+                    let bound = binder.bind(&key.expr)?;
+                    position_of(&mut exprs, bound)
+                }
+            };
+            if distinct && position >= visible {
+                return Err(Error::new(ErrorKind::Grouping, "with SELECT DISTINCT, ORDER BY takes only what is selected")
+                    .with_hint("add it to the select list")
+                    .at_span(place(&key.expr)));
+            }
+            clauses.keys.push(sort_key(position, key)?);
+        }
+        clauses.hidden = exprs.split_off(visible);
+        Ok(())
+    }
+
+    /// Puts the aggregation under the clauses.
+    fn aggregated(&self, input: LogicalPlan, keys: Vec<Expr>, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
+        let Parts { aggregates, input_subqueries, output_subqueries, named_columns } = parts;
+        let first = input.schema().len();
+        let input = join_subqueries(input, input_subqueries);
+        let grouping = Grouping::new(keys, aggregates, named_columns, first);
+        for item in &mut clauses.items {
+            item.expr = grouping.after(item.expr.clone())?;
+        }
+        for hidden in &mut clauses.hidden {
+            *hidden = grouping.after(hidden.clone())?;
+        }
+        let having = clauses.having.take().map(|having| grouping.after(having)).transpose()?;
+        let mut plan = grouping.plan(input);
+        let first = plan.schema().len();
+        plan = join_subqueries(plan, output_subqueries);
+        let settle = |expr: Expr| place_columns(expr, OUTPUT_SUBQUERY_BASE, first);
+        if let Some(having) = having {
+            plan = LogicalPlan::Filter { input: Box::new(plan), predicate: settle(having) };
+        }
+        for item in &mut clauses.items {
+            item.expr = settle(item.expr.clone());
+        }
+        for hidden in &mut clauses.hidden {
+            *hidden = settle(hidden.clone());
+        }
+        Ok(plan)
+    }
+}
+
+impl ExprBinder<'_, '_> {
+    /// `relation.*` or `row.*`.
+    fn qualified_wildcard(&mut self, kind: &SelectItemQualifiedWildcardKind) -> Result<Vec<Alias>> {
+        let row = match kind {
+            SelectItemQualifiedWildcardKind::ObjectName(name) => {
+                let parts: Vec<ast::Ident> = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+                let columns = self.scope.of_relation(&parts);
+                if !columns.is_empty() {
+                    let items = columns.iter().map(|column| Alias { name: column.name.clone(), expr: column.expr.clone() });
+                    let items: Vec<Alias> = items.collect();
+                    for item in &items {
+                        self.parts.note_columns(&item.expr, &item.name, super::span::span_of(name));
+                    }
+                    return Ok(items);
+                }
+                self.name(&parts)?
+            }
+            SelectItemQualifiedWildcardKind::Expr(expr) => self.bind(expr)?,
+        };
+        let TypeKind::Row(fields) = row.data_type().kind else {
+            let message = format!(".* needs a table or a ROW, not a value of type {}", row.data_type().regular());
+            return Err(Error::new(ErrorKind::TypeMismatch, message));
+        };
+        let names = fields.into_iter().map(|field| field.name).enumerate();
+        names.map(|(index, name)| Ok(Alias { name, expr: self.field_at(row.clone(), index)? })).collect()
+    }
+}
+
+/// Whether an expression holds neither an aggregate nor a subquery.
+fn is_plain(expr: &Expr) -> bool {
+    expr.columns().iter().all(|column| *column < super::parts::AGGREGATE_BASE)
+}
+
+/// Puts the subqueries under the clauses of a SELECT without aggregation.
+fn plain(input: LogicalPlan, clauses: &mut Clauses, parts: Parts) -> LogicalPlan {
+    let Parts { aggregates: _, input_subqueries, output_subqueries, named_columns: _ } = parts;
+    let input = join_subqueries(input, input_subqueries);
+    let first = input.schema().len();
+    for item in &mut clauses.items {
+        item.expr = place_columns(item.expr.clone(), OUTPUT_SUBQUERY_BASE, first);
+    }
+    for hidden in &mut clauses.hidden {
+        *hidden = place_columns(hidden.clone(), OUTPUT_SUBQUERY_BASE, first);
+    }
+    join_subqueries(input, output_subqueries)
+}
+
+/// Select list, DISTINCT, order.
+fn project(input: LogicalPlan, clauses: Clauses, distinct: bool, ordering: &Ordering<'_>) -> LogicalPlan {
+    let names = unique_names(clauses.items.iter().map(|item| item.name.clone()));
+    let columns: Vec<Alias> = clauses.items.into_iter().zip(names).map(|(item, name)| Alias { name, expr: item.expr }).collect();
+    let mut exprs: Vec<Expr> = columns.iter().map(|column| column.expr.clone()).collect();
+    exprs.extend(clauses.hidden);
+    let hidden = (columns.len()..exprs.len()).map(|index| format!("$sort{index}"));
+    let all_names = columns.iter().map(|column| column.name.clone()).chain(hidden).collect();
+    let has_hidden = exprs.len() > columns.len();
+    let mut plan = LogicalPlan::project(input, exprs, all_names);
+    if distinct {
+        plan = distinct_rows(plan);
+    }
+    plan = ordering.apply(plan, clauses.keys);
+    if has_hidden {
+        let (kept, names) = columns
+            .into_iter()
+            .enumerate()
+            .map(|(index, column)| (Expr::column(index, column.expr.data_type()), column.name))
+            .unzip();
+        plan = LogicalPlan::project(plan, kept, names);
+    }
+    plan
+}
+
+/// Each row once.
+pub(super) fn distinct_rows(input: LogicalPlan) -> LogicalPlan {
+    let schema = input.schema().clone();
+    let keys = (0..schema.len()).collect();
+    LogicalPlan::Aggregate { input: Box::new(input), keys, aggregates: Vec::new(), schema }
+}
+
+/// The names with a number behind those that were there already: `a`, `a0`, `a1`.
+pub(super) fn unique_names(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut used = HashSet::new();
+    names
+        .into_iter()
+        .map(|name| {
+            let candidates = (0..).map(|number| format!("{name}{number}"));
+            let unique = std::iter::once(name.clone()).chain(candidates).find(|candidate| !used.contains(candidate));
+            let unique = unique.expect("one of endlessly many names is free");
+            used.insert(unique.clone());
+            unique
+        })
+        .collect()
+}
+
+/// The name that an expression gives its column: that of the column or field it ends in.
+fn derived_name(expr: &SqlExpr) -> Option<String> {
+    match expr {
+        SqlExpr::Identifier(name) => Some(niladic(name).map_or_else(|| name.value.clone(), str::to_string)),
+        SqlExpr::CompoundIdentifier(name) => name.last().map(|part| part.value.clone()),
+        SqlExpr::CompoundFieldAccess { root, access_chain } if matches!(**root, SqlExpr::Identifier(_)) => {
+            let is_name = access_chain.iter().all(|access| matches!(access, ast::AccessExpr::Dot(SqlExpr::Identifier(_))));
+            match access_chain.last() {
+                Some(ast::AccessExpr::Dot(SqlExpr::Identifier(field))) if is_name => Some(field.value.clone()),
+                _ => None,
+            }
+        }
+        SqlExpr::Function(function) if matches!(function.args, ast::FunctionArguments::None) => {
+            function.name.0.last().and_then(|part| part.as_ident()).and_then(niladic).map(str::to_string)
+        }
+        _ => None,
+    }
+}
+
+/// The one row without columns that a SELECT without FROM is computed from.
+pub(super) fn single_row() -> Relation {
+    let plan = LogicalPlan::Values { rows: vec![Vec::<Value>::new()], schema: Arc::new(Schema::default()) };
+    Relation { plan, scope: super::scope::Scope::default() }
+}
+
+/// Clauses of other dialects, and those that are not supported yet.
+fn refuse_foreign_clauses(select: &ast::Select) -> Result<()> {
+    let ast::Select {
+        select_token: _,
+        optimizer_hints,
+        distinct: _,
+        select_modifiers,
+        top,
+        top_before_distinct: _,
+        projection: _,
+        exclude,
+        into,
+        from: _,
+        lateral_views,
+        prewhere,
+        selection: _,
+        connect_by,
+        group_by: _,
+        cluster_by,
+        distribute_by,
+        sort_by,
+        having: _,
+        named_window,
+        qualify,
+        window_before_qualify: _,
+        value_table_mode,
+        flavor,
+    } = select;
+    let refused = [
+        (!optimizer_hints.is_empty(), "a query hint"),
+        (select_modifiers.is_some(), "a modifier after SELECT"),
+        (top.is_some(), "TOP"),
+        (exclude.is_some(), "EXCLUDE"),
+        (into.is_some(), "SELECT INTO"),
+        (!lateral_views.is_empty(), "LATERAL VIEW"),
+        (prewhere.is_some(), "PREWHERE"),
+        (!connect_by.is_empty(), "CONNECT BY"),
+        (!cluster_by.is_empty(), "CLUSTER BY"),
+        (!distribute_by.is_empty(), "DISTRIBUTE BY"),
+        (!sort_by.is_empty(), "SORT BY"),
+        (!named_window.is_empty(), "WINDOW"),
+        (qualify.is_some(), "QUALIFY"),
+        (value_table_mode.is_some(), "SELECT AS STRUCT and SELECT AS VALUE"),
+        (!matches!(flavor, ast::SelectFlavor::Standard), "FROM before SELECT"),
+    ];
+    match refused.into_iter().find(|(found, _)| *found) {
+        Some((_, clause)) => Err(Error::unsupported(clause).at_node(select)),
+        None => Ok(()),
+    }
+}
+
+fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<()> {
+    let ast::WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike,
+        opt_exclude,
+        opt_except,
+        opt_replace,
+        opt_rename,
+        opt_alias,
+    } = options;
+    let plain = opt_ilike.is_none()
+        && opt_exclude.is_none()
+        && opt_except.is_none()
+        && opt_replace.is_none()
+        && opt_rename.is_none()
+        && opt_alias.is_none();
+    if plain { Ok(()) } else { Err(Error::unsupported("ILIKE, EXCLUDE, EXCEPT, REPLACE and RENAME after *")) }
+}

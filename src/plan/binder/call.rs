@@ -1,6 +1,6 @@
 //! Calls of registered functions: found by name, typed by the function itself, errors put in place.
 
-use super::binder::Binder;
+use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{CastMode, Expr};
 use crate::types::{DataType, TypeKind, Value};

@@ -2,13 +2,13 @@
 
 use sqlparser::ast::{self, Expr as SqlExpr, Ident, Spanned};
 
-use super::binder::Binder;
 use super::call::cast_to;
 use super::function::present;
 use super::literal;
 use super::parts::{AGGREGATE_BASE, BoundAggregate, Parts, Stage};
 use super::scope::Scope;
 use super::span::{Located, convert, span_of};
+use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{CastMode, Expr};
 use crate::plan::LogicalPlan;

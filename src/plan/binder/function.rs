@@ -169,6 +169,7 @@ impl ExprBinder<'_, '_> {
 }
 
 /// The operands that are there.
+#[allow(clippy::borrowed_box)] // as the tree holds them
 pub(super) fn present<const N: usize>(operands: [Option<&Box<SqlExpr>>; N]) -> Vec<&SqlExpr> {
     operands.into_iter().flatten().map(|operand| &**operand).collect()
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator};
 
-use super::binder::{Binder, Relation};
 use super::expression::{ExprBinder, join_subqueries};
 use super::parts::{INPUT_SUBQUERY_BASE, Parts, place_columns};
 use super::scope::{Scope, ScopeColumn, unknown_column};
 use super::span::{Located, convert};
+use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{JoinType, LogicalPlan};

@@ -3,7 +3,6 @@
 //! Positional, as in Calcite: a [`scope`](self) maps names to columns, expressions refer to columns by index, every operator
 //! and function is typed by the registry. No clause is skipped: what is not supported is an error that names it.
 
-mod binder;
 mod call;
 mod coercion;
 mod context;
@@ -22,7 +21,8 @@ mod scope;
 mod select;
 mod set_operation;
 mod span;
+mod state;
 mod window;
 
-pub use binder::bind_query;
 pub use context::{BindContext, ResolvedRelation, TableResolver};
+pub use state::bind_query;

@@ -2,11 +2,11 @@
 
 use sqlparser::ast::{self, Expr as SqlExpr, LimitClause, OrderByKind, SetExpr};
 
-use super::binder::Binder;
 use super::expression::{Alias, ExprBinder, place};
 use super::parts::Parts;
 use super::scope::Scope;
 use super::span::{Located, convert};
+use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{Expr, SortKey};
 use crate::plan::LogicalPlan;

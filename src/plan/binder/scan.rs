@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr};
 
-use super::binder::Binder;
 use super::call::cast_to;
 use super::expression::ExprBinder;
 use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn};
+use super::state::Binder;
 use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath, Options};
 use crate::config::SOURCE_IDLE_TIMEOUT;
 use crate::error::{Error, ErrorKind, Result};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildcardKind};
 
-use super::binder::{Binder, Relation};
 use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, niladic, place};
 use super::grouping::Grouping;
 use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, Parts, Stage, place_columns};
 use super::query::{Ordering, ordinal, position_of, sort_key};
 use super::span::Located;
+use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{Expr, SortKey};
 use crate::plan::LogicalPlan;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
-use super::binder::Binder;
 use super::call::cast_to;
 use super::coercion::common_type;
 use super::expression::ExprBinder;
@@ -12,6 +11,7 @@ use super::parts::Parts;
 use super::query::Ordering;
 use super::select::{distinct_rows, single_row};
 use super::span::{Located, span_of};
+use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;

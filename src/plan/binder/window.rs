@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
-use super::binder::{Binder, Relation};
 use super::expression::{ExprBinder, place};
 use super::parts::Parts;
 use super::relation::aliased;
 use super::scope::{Scope, unknown_column};
 use super::span::{Located, convert};
+use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;

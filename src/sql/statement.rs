@@ -245,7 +245,7 @@ pub enum DescribeTarget {
 pub enum Show {
     Catalogs { like: Option<(String, bool, bool)> },
     CurrentCatalog,
-    Databases { like: Option<(String, bool, bool)> },
+    Databases { from: Option<Name>, like: Option<(String, bool, bool)> },
     CurrentDatabase,
     Tables { from: Option<Name>, like: Option<(String, bool, bool)> },
     Views { from: Option<Name>, like: Option<(String, bool, bool)> },
@@ -269,6 +269,19 @@ pub struct Insert {
     pub overwrite: bool,
     /// The query.
     pub query: Box<Query>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<OnConflict>,
+}
+
+/// What INSERT does with rows whose sink key was written under another key of the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// DO NOTHING: the first one stays.
+    Nothing,
+    /// DO ERROR: the job fails.
+    Error,
+    /// DO DEDUPLICATE: the last one wins, and comes back when a later one goes.
+    Deduplicate,
 }
 
 /// What EXPLAIN shows beyond the plans.

@@ -6,7 +6,7 @@
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 /// Time as a job sees it.
@@ -21,24 +21,24 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn wake_at(&self, at_ms: i64, waker: &Waker);
 }
 
-/// The real clock.
+/// The real clock. One thread of its own serves all who wait; it starts with the first of them and ends with the clock.
 #[derive(Debug)]
 pub struct SystemClock {
     started: std::time::Instant,
+    alarms: OnceLock<Arc<Alarms>>,
 }
 
 impl SystemClock {
     /// The real clock.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
-        SystemClock { started: std::time::Instant::now() }
+        SystemClock { started: std::time::Instant::now(), alarms: OnceLock::new() }
     }
 }
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> i64 {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |elapsed| elapsed.as_millis() as i64)
+        wall_clock_ms()
     }
 
     fn monotonic_nanos(&self) -> u64 {
@@ -46,13 +46,94 @@ impl Clock for SystemClock {
     }
 
     fn wake_at(&self, at_ms: i64, waker: &Waker) {
-        let delay = std::time::Duration::from_millis(at_ms.saturating_sub(self.now_ms()).max(0) as u64);
-        let waker = waker.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
-            waker.wake();
-        });
+        if at_ms <= self.now_ms() {
+            waker.wake_by_ref();
+            return;
+        }
+        self.alarms.get_or_init(Alarms::start).add(Sleeper { at_ms, waker: waker.clone() });
     }
+}
+
+impl Drop for SystemClock {
+    fn drop(&mut self) {
+        if let Some(alarms) = self.alarms.get() {
+            alarms.close();
+        }
+    }
+}
+
+fn wall_clock_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |elapsed| elapsed.as_millis() as i64)
+}
+
+/// The longest wait before the wall clock is read again: it may have been set in the meantime.
+const ALARM_CHECK_MS: i64 = 10_000;
+
+/// Those who wait for the real clock, and the thread that wakes them.
+#[derive(Debug, Default)]
+struct Alarms {
+    state: Mutex<AlarmState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct AlarmState {
+    sleepers: BinaryHeap<Sleeper>,
+    closed: bool,
+}
+
+impl Alarms {
+    fn start() -> Arc<Self> {
+        let alarms = Arc::new(Alarms::default());
+        let served = Arc::clone(&alarms);
+        spawn_thread("clock", move || served.serve()).expect("the system has a thread for the clock");
+        alarms
+    }
+
+    fn add(&self, sleeper: Sleeper) {
+        let mut state = self.lock();
+        let is_first = state.sleepers.peek().is_none_or(|first| sleeper.at_ms < first.at_ms);
+        state.sleepers.push(sleeper);
+        if is_first {
+            self.changed.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AlarmState> {
+        self.state.lock().expect("no holder of this lock panics")
+    }
+
+    fn serve(&self) {
+        let mut state = self.lock();
+        while !state.closed {
+            let now_ms = wall_clock_ms();
+            let due = pop_due(&mut state.sleepers, now_ms);
+            if !due.is_empty() {
+                drop(state);
+                due.into_iter().for_each(|sleeper| sleeper.waker.wake());
+                state = self.lock();
+                continue;
+            }
+            let next_ms = state.sleepers.peek().map_or(i64::MAX, |sleeper| sleeper.at_ms);
+            let wait = std::time::Duration::from_millis(next_ms.saturating_sub(now_ms).clamp(1, ALARM_CHECK_MS) as u64);
+            state = self.changed.wait_timeout(state, wait).expect("no holder of this lock panics").0;
+        }
+    }
+}
+
+/// Takes out those who wait for `now_ms` or before, earliest first.
+fn pop_due(sleepers: &mut BinaryHeap<Sleeper>, now_ms: i64) -> Vec<Sleeper> {
+    let mut due = Vec::new();
+    while sleepers.peek().is_some_and(|sleeper| sleeper.at_ms <= now_ms) {
+        due.extend(sleepers.pop());
+    }
+    due
 }
 
 /// A clock that stands still until it is moved: for tests and simulations.
@@ -98,14 +179,12 @@ impl VirtualClock {
 
     /// Moves to `now_ms` (never back) and wakes whom it reaches, in order.
     pub fn advance_to(&self, now_ms: i64) {
-        let mut due = Vec::new();
-        {
+        let due = {
             let mut state = self.state.lock().expect("no holder of this lock panics");
             state.now_ms = state.now_ms.max(now_ms);
-            while state.sleepers.peek().is_some_and(|sleeper| sleeper.at_ms <= state.now_ms) {
-                due.extend(state.sleepers.pop());
-            }
-        }
+            let now_ms = state.now_ms;
+            pop_due(&mut state.sleepers, now_ms)
+        };
         due.into_iter().for_each(|sleeper| sleeper.waker.wake());
     }
 }
@@ -167,4 +246,45 @@ pub fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io
 /// A seed for random numbers where the user gave none.
 pub fn random_seed() -> u64 {
     fastrand::u64(..)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Bell(mpsc::Sender<i64>);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.send(wall_clock_ms()).expect("the test listens");
+        }
+    }
+
+    #[test]
+    fn the_real_clock_wakes_from_any_thread_and_in_order() {
+        let clock = SystemClock::new();
+        let (sender, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Bell(sender)));
+        let now = clock.now_ms();
+        clock.wake_at(now + 30, &waker);
+        clock.wake_at(now + 10, &waker);
+        clock.wake_at(now, &waker);
+        let times: Vec<i64> = (0..3).map(|_| woken.recv().unwrap() - now).collect();
+        assert!(times[1] >= 10 && times[2] >= 30, "{times:?}");
+    }
+
+    #[test]
+    fn the_virtual_clock_wakes_when_it_is_moved() {
+        let clock = VirtualClock::new(100);
+        let (sender, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Bell(sender)));
+        clock.wake_at(200, &waker);
+        clock.advance_to(199);
+        assert!(woken.try_recv().is_err());
+        clock.advance_to(200);
+        assert!(woken.try_recv().is_ok());
+    }
 }

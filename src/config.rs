@@ -55,6 +55,7 @@ pub const SETTINGS: &[Setting] = &[
     BUFFER_TIMEOUT,
     MEMORY_LIMIT,
     SOURCE_IDLE_TIMEOUT,
+    NOT_NULL_ENFORCER,
     QUOTED_IDENTIFIERS,
     OPTIMIZER_ENABLED,
 ];
@@ -135,6 +136,13 @@ pub const SOURCE_IDLE_TIMEOUT: Setting = Setting {
     setting_type: SettingType::Duration,
     default: "0 ms",
     doc: "A split without rows for so long no longer holds back the watermark; 0 = never left out.",
+};
+/// NULL in NOT NULL columns.
+pub const NOT_NULL_ENFORCER: Setting = Setting {
+    key: "table.exec.sink.not-null-enforcer",
+    setting_type: SettingType::OneOf(&["ERROR", "DROP"]),
+    default: "ERROR",
+    doc: "What a sink does with a NULL for a NOT NULL column: ERROR fails the job, DROP leaves the row out.",
 };
 /// Double quotes.
 pub const QUOTED_IDENTIFIERS: Setting = Setting {

@@ -20,6 +20,8 @@ pub mod rpc;
 pub mod runtime;
 pub mod sql;
 pub mod stream_graph;
+#[cfg(test)]
+mod testing;
 pub mod types;
 
 pub use error::{Error, ErrorKind, Result};

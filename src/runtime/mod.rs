@@ -1,5 +1,6 @@
 //! JobGraph → running tasks. Knows no SQL: an operator comes from its spec through the [`OperatorFactory`] of the process.
 
+pub mod channel;
 mod connector;
 mod element;
 mod environment;
@@ -8,6 +9,7 @@ mod results;
 mod source;
 pub mod state;
 pub mod task;
+pub mod time;
 
 pub use connector::{
     ConnectorFactory, ReaderContext, SinkContext, SinkWriter, Source, SourceEvent, SourceReader, Split, SplitEnumerator,

@@ -1,9 +1,14 @@
 //! A task: one parallel instance of a chain of operators, with its input gates before it and its result partitions behind it.
 
+mod alignment;
+mod builder;
 mod descriptor;
 mod handle;
 mod mailbox;
 mod metrics;
+mod operator_chain;
+mod stream_task;
+mod task_input;
 
 pub use descriptor::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
@@ -12,3 +17,4 @@ pub use descriptor::{
 pub use handle::{SplitProvider, TaskHandle, TaskStatus};
 pub use mailbox::{Mail, Mailbox};
 pub use metrics::{OperatorMetricsSnapshot, TaskMetrics, TaskMetricsSnapshot, Watermarked};
+pub use stream_task::{STEP_BUDGET, StreamTask, TaskServices, TaskState};

@@ -1,0 +1,337 @@
+//! The operators of a task as a tree: what one emits goes by direct call into the next ones or into result partitions.
+//!
+//! Operators stand in depth-first order, every one after the one that feeds it; so the part of the list behind an operator holds all
+//! that it can reach, and a call down the chain borrows ever shorter tails: no queue, no copy, no reference count.
+//!
+//! The end: the maximal watermark is never passed down by an operator. When an operator's input has ended the chain calls `end_input`,
+//! gives it the maximal watermark, then `finish`, and only then goes on to the next one. So no row can come after the end of time.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use super::ChainLink;
+use super::alignment::Aligned;
+use crate::error::Result;
+use crate::runtime::channel::ResultPartition;
+use crate::runtime::{Operator, OperatorMetrics, Output, SourceOperator, SourceStatus, StreamElement, WatermarkStatus};
+use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
+
+/// Where an operator stands and what came out of it.
+pub(super) struct Port {
+    pub(super) name: String,
+    pub(super) links: Vec<ChainLink>,
+    pub(super) metrics: Arc<OperatorMetrics>,
+    pub(super) emitted: Watermark,
+}
+
+/// An operator in its place.
+pub(super) struct Node {
+    pub(super) operator: Box<dyn Operator>,
+    pub(super) port: Port,
+}
+
+/// The source at the head of a chain.
+pub(super) struct SourceNode {
+    pub(super) operator: Box<dyn SourceOperator>,
+    pub(super) port: Port,
+}
+
+/// The operators of a task.
+pub(super) struct OperatorChain {
+    pub(super) source: Option<SourceNode>,
+    /// All others. Position `i` here is position `i + base` in the descriptor, where base = 1 behind a source.
+    pub(super) nodes: Vec<Node>,
+    pub(super) partitions: Vec<ResultPartition>,
+    /// The operator that runs, by position in the descriptor: to name it when it panics.
+    running: Cell<usize>,
+}
+
+impl OperatorChain {
+    pub(super) fn new(source: Option<SourceNode>, nodes: Vec<Node>, partitions: Vec<ResultPartition>) -> Self {
+        OperatorChain { source, nodes, partitions, running: Cell::new(0) }
+    }
+
+    fn base(&self) -> usize {
+        usize::from(self.source.is_some())
+    }
+
+    /// The name of the operator that runs (or ran last).
+    pub(super) fn running_name(&self) -> &str {
+        let position = self.running.get();
+        match &self.source {
+            Some(source) if position == 0 => &source.port.name,
+            source => self.nodes.get(position - usize::from(source.is_some())).map_or("", |node| &node.port.name),
+        }
+    }
+
+    /// Calls an operator, by position in the descriptor, with the output behind it.
+    fn call(&mut self, position: usize, work: impl FnOnce(&mut dyn Operator, &mut ChainOutput<'_>) -> Result<()>) -> Result<()> {
+        let base = self.base();
+        let mut reach = Reach { nodes: &mut self.nodes, base, partitions: &mut self.partitions, running: &self.running };
+        reach.call(position, work)
+    }
+
+    fn positions(&self) -> std::ops::Range<usize> {
+        self.base()..self.base() + self.nodes.len()
+    }
+
+    /// Rows for the head.
+    pub(super) fn batch(&mut self, input: InputNumber, mut batch: Batch) -> Result<()> {
+        let steps = batch.take_steps();
+        let batch = batch.with_steps(without_end(steps));
+        self.call(0, |operator, output| {
+            output.port.metrics.rows_in.fetch_add(batch.num_rows() as u64, Relaxed);
+            operator.process_batch(input, batch, output)
+        })
+    }
+
+    /// Event time for the head.
+    pub(super) fn watermark(&mut self, watermark: Watermark) -> Result<()> {
+        if watermark == Watermark::MAX {
+            return Ok(());
+        }
+        self.call(0, |operator, output| operator.process_watermark(watermark, output))
+    }
+
+    /// A status goes past all operators into all partitions.
+    pub(super) fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
+        self.partitions.iter_mut().try_for_each(|partition| partition.watermark_status(status))
+    }
+
+    /// A flush or barrier has come on all channels. A flush goes through all operators; both go into all partitions.
+    pub(super) fn align(&mut self, element: Aligned) -> Result<()> {
+        if let Aligned::Flush(_) = element {
+            for position in self.positions() {
+                self.call(position, |operator, output| operator.flush(output))?;
+            }
+        }
+        self.control(element.element())
+    }
+
+    /// A control element that concerns no operator goes into all partitions.
+    pub(super) fn control(&mut self, element: StreamElement) -> Result<()> {
+        self.partitions.iter_mut().try_for_each(|partition| partition.control(element.clone()))
+    }
+
+    /// An input of the head has ended.
+    pub(super) fn end_input(&mut self, input: InputNumber) -> Result<()> {
+        self.call(0, |operator, output| operator.end_input(input, output))
+    }
+
+    /// All inputs of the head have ended: ends all operators, then all partitions.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        for position in self.positions() {
+            if position > 0 {
+                let input = self.input_of(position);
+                self.call(position, |operator, output| operator.end_input(input, output))?;
+            }
+            self.call(position, |operator, output| {
+                operator.process_watermark(Watermark::MAX, output)?;
+                operator.finish(output)
+            })?;
+        }
+        self.partitions.iter_mut().try_for_each(|partition| {
+            partition.watermark(Watermark::MAX);
+            partition.finish()
+        })
+    }
+
+    /// Which input of a chained operator its predecessor feeds.
+    fn input_of(&self, position: usize) -> InputNumber {
+        let ports = self.source.iter().map(|source| &source.port).chain(self.nodes.iter().map(|node| &node.port));
+        let mut links = ports.flat_map(|port| &port.links);
+        links
+            .find_map(|link| match link {
+                ChainLink::Operator { index, input } if *index == position => Some(*input),
+                _ => None,
+            })
+            .expect("checked when the chain was built: every operator but the head is fed")
+    }
+
+    /// Polls the source.
+    pub(super) fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceStatus>> {
+        let OperatorChain { source, nodes, partitions, running } = self;
+        let source = source.as_mut().expect("asked of source tasks only");
+        running.set(0);
+        let reach = Reach { nodes, base: 1, partitions, running };
+        let polled = source.operator.poll(context, &mut ChainOutput { port: &mut source.port, reach });
+        polled.map_err(|error| error.in_operator(&source.port.name))
+    }
+
+    /// Whether all operators and partitions can take more.
+    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut ready = self.partitions.iter().all(ResultPartition::has_room);
+        for node in &mut self.nodes {
+            match node.operator.poll_ready(context) {
+                Poll::Ready(result) => result.map_err(|error| error.in_operator(&node.port.name))?,
+                Poll::Pending => ready = false,
+            }
+        }
+        if ready { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Whether no further input can change what anyone sees: every way down leads to a satisfied operator or a partition without
+    /// consumers.
+    pub(super) fn is_satisfied(&self) -> bool {
+        match &self.source {
+            Some(source) => self.all_satisfied(&source.port),
+            None => self.node_satisfied(0),
+        }
+    }
+
+    fn node_satisfied(&self, position: usize) -> bool {
+        let node = &self.nodes[position - self.base()];
+        node.operator.is_satisfied() || self.all_satisfied(&node.port)
+    }
+
+    fn all_satisfied(&self, port: &Port) -> bool {
+        // A sink has no links and is wanted until it says otherwise.
+        !port.links.is_empty()
+            && port.links.iter().all(|link| match link {
+                ChainLink::Partition(partition) => self.partitions[*partition].is_released(),
+                ChainLink::Operator { index, .. } => self.node_satisfied(*index),
+            })
+    }
+
+    /// When someone in the chain wants to be called.
+    pub(super) fn next_timer(&self) -> Option<i64> {
+        let source = self.source.iter().filter_map(|source| source.operator.next_processing_timer());
+        let nodes = self.nodes.iter().filter_map(|node| node.operator.next_processing_timer());
+        let partitions = self.partitions.iter().filter_map(ResultPartition::next_flush_ms);
+        source.chain(nodes).chain(partitions).min()
+    }
+
+    /// The clock has moved: calls whoever wanted it.
+    pub(super) fn process_time(&mut self, now_ms: i64) -> Result<()> {
+        let is_due = |timer: Option<i64>| timer.is_some_and(|timer| timer <= now_ms);
+        self.process_source_time(now_ms)?;
+        for position in self.positions() {
+            let operator = &self.nodes[position - self.base()].operator;
+            if is_due(operator.next_processing_timer()) {
+                self.call(position, |operator, output| operator.process_time(now_ms, output))?;
+            }
+        }
+        self.partitions.iter_mut().try_for_each(|partition| partition.set_time(now_ms))
+    }
+
+    fn process_source_time(&mut self, now_ms: i64) -> Result<()> {
+        let OperatorChain { source, nodes, partitions, running } = self;
+        let Some(source) = source else { return Ok(()) };
+        if source.operator.next_processing_timer().is_none_or(|timer| timer > now_ms) {
+            return Ok(());
+        }
+        running.set(0);
+        let reach = Reach { nodes, base: 1, partitions, running };
+        let processed = source.operator.process_time(now_ms, &mut ChainOutput { port: &mut source.port, reach });
+        processed.map_err(|error| error.in_operator(&source.port.name))
+    }
+
+    /// Bytes of state of all operators.
+    pub(super) fn state_bytes(&mut self) -> usize {
+        let nodes = self.nodes.iter_mut().flat_map(|node| node.operator.state());
+        nodes.map(|(_, table)| table.bytes()).sum()
+    }
+
+    /// The watermark that the last operator emitted.
+    pub(super) fn emitted(&self) -> Watermark {
+        let last = self.nodes.last().map(|node| &node.port).or(self.source.as_ref().map(|source| &source.port));
+        last.map_or(Watermark::MIN, |port| port.emitted)
+    }
+}
+
+/// The operators behind one, and the partitions.
+struct Reach<'a> {
+    nodes: &'a mut [Node],
+    base: usize,
+    partitions: &'a mut [ResultPartition],
+    running: &'a Cell<usize>,
+}
+
+impl Reach<'_> {
+    fn call(&mut self, position: usize, work: impl FnOnce(&mut dyn Operator, &mut ChainOutput<'_>) -> Result<()>) -> Result<()> {
+        let (node, behind) = self.nodes[position - self.base..].split_first_mut().expect("links lead to operators");
+        let caller = self.running.replace(position);
+        let reach = Reach { nodes: behind, base: position + 1, partitions: self.partitions, running: self.running };
+        let mut output = ChainOutput { port: &mut node.port, reach };
+        work(&mut *node.operator, &mut output).map_err(|error| error.in_operator(&node.port.name))?;
+        // Not put back on a panic: then it names who panicked.
+        self.running.set(caller);
+        Ok(())
+    }
+}
+
+/// The output of one operator of a chain.
+struct ChainOutput<'a> {
+    port: &'a mut Port,
+    reach: Reach<'a>,
+}
+
+impl Output for ChainOutput<'_> {
+    fn batch(&mut self, mut batch: Batch) -> Result<()> {
+        let steps = rising(without_end(batch.take_steps()), self.port.emitted);
+        if batch.num_rows() == 0 {
+            return steps.last().map_or(Ok(()), |watermark| self.watermark(watermark));
+        }
+        self.port.emitted = steps.last().unwrap_or(self.port.emitted);
+        self.port.metrics.rows_out.fetch_add(batch.num_rows() as u64, Relaxed);
+        let mut batch = Some(batch.with_steps(steps));
+        for (at, link) in self.port.links.iter().enumerate() {
+            let last = at + 1 == self.port.links.len();
+            let batch = if last { batch.take() } else { batch.clone() }.expect("taken by the last link only");
+            match link {
+                ChainLink::Partition(partition) => self.reach.partitions[*partition].batch(batch)?,
+                ChainLink::Operator { index, input } => self.reach.call(*index, |operator, output| {
+                    output.port.metrics.rows_in.fetch_add(batch.num_rows() as u64, Relaxed);
+                    operator.process_batch(*input, batch, output)
+                })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn watermark(&mut self, watermark: Watermark) -> Result<()> {
+        if watermark <= self.port.emitted || watermark == Watermark::MAX {
+            return Ok(());
+        }
+        self.port.emitted = watermark;
+        for link in &self.port.links {
+            match link {
+                ChainLink::Partition(partition) => self.reach.partitions[*partition].watermark(watermark),
+                ChainLink::Operator { index, .. } => {
+                    self.reach.call(*index, |operator, output| operator.process_watermark(watermark, output))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
+        for link in &self.port.links {
+            match link {
+                ChainLink::Partition(partition) => self.reach.partitions[*partition].watermark_status(status)?,
+                ChainLink::Operator { index, .. } => {
+                    self.reach.call(*index, |_, output| output.watermark_status(status))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The steps without the end of time, which the chain itself brings.
+fn without_end(steps: WatermarkSteps) -> WatermarkSteps {
+    if steps.last() != Some(Watermark::MAX) {
+        return steps;
+    }
+    steps.map_watermarks(|watermark| (watermark != Watermark::MAX).then_some(watermark))
+}
+
+/// The steps above what was emitted before.
+fn rising(steps: WatermarkSteps, emitted: Watermark) -> WatermarkSteps {
+    match steps.as_slice().first() {
+        Some(first) if first.watermark <= emitted => steps.map_watermarks(|watermark| (watermark > emitted).then_some(watermark)),
+        _ => steps,
+    }
+}

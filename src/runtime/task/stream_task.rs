@@ -1,0 +1,451 @@
+//! The task: a state machine that does a bounded amount of work whenever it is polled, and never blocks.
+//!
+//! ```text
+//!   step: mail ─▶ timers ─▶ { room behind the chain? ─▶ next input ─▶ chain } × budget ─▶ report
+//! ```
+//!
+//! Everything that may give it work (channels, credit, clock, readers, mail) wakes its mailbox, and the mailbox wakes whoever polls
+//! it: a tokio worker in production, a seeded executor in a simulation, a test.
+//!
+//! Ends: *finished* when all input was processed or nobody wants more output; *cancelled* on request, or because a producer went away
+//! (then that one's end tells the cause); *failed* with an error that names the task and the operator, panics included. The status is
+//! published before the channels are dropped: so the cause of a failure is known before its consequences.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::builder::{self, Built};
+use super::operator_chain::OperatorChain;
+use super::task_input::{InputEvent, TaskInput};
+use super::{Mail, Mailbox, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::state::{MemoryManager, MemoryShare};
+use crate::runtime::{Environment, SourceStatus, Split};
+use crate::types::{InputNumber, OperatorId, SubtaskIndex};
+
+/// Batches that a task processes before it lets others run.
+pub const STEP_BUDGET: usize = 16;
+
+/// What a task uses of the task executor that runs it.
+#[derive(Clone)]
+pub struct TaskServices {
+    /// Channels.
+    pub shuffle: Arc<ShuffleEnvironment>,
+    /// Where sources get their splits.
+    pub splits: Arc<dyn SplitProvider>,
+    /// Bytes of state.
+    pub memory: Arc<MemoryManager>,
+}
+
+/// How far a step got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskState {
+    /// The budget is used up: step again.
+    Running,
+    /// The task has ended.
+    Finished,
+}
+
+/// What a task is doing between two steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// It has work and waits for its turn.
+    Turn,
+    /// It waits for input.
+    Idle,
+    /// It waits for room behind its chain.
+    Backpressured,
+}
+
+enum Progress {
+    More,
+    Wait(Waiting),
+    End,
+}
+
+/// One parallel instance of a chain of operators.
+pub struct StreamTask {
+    name: String,
+    subtask: SubtaskIndex,
+    mailbox: Mailbox,
+    waker: Waker,
+    clock: Arc<dyn Clock>,
+    status: watch::Sender<TaskStatus>,
+    metrics: Arc<TaskMetrics>,
+    /// Gone when the task has ended.
+    work: Option<Work>,
+    waiting: Waiting,
+    /// When the time of the current state began, by the monotonic clock.
+    since_nanos: u64,
+    /// The earliest wake-up that was ordered from the clock.
+    wake_at_ms: Option<i64>,
+}
+
+/// What a task holds while it lives.
+struct Work {
+    chain: OperatorChain,
+    context: builder::Contexts,
+    input: TaskInput,
+    source: Option<SourceInput>,
+    memory: MemoryShare,
+    opened: bool,
+}
+
+/// Where a source task is with its splits.
+struct SourceInput {
+    operator: OperatorId,
+    provider: Arc<dyn SplitProvider>,
+    request: Option<BoxFuture<'static, Result<Option<Vec<Split>>>>>,
+    /// It has nothing to read before an answer comes.
+    starved: bool,
+    no_more: bool,
+}
+
+impl StreamTask {
+    /// Builds the operators and channels of a task. Nothing runs before it is polled.
+    pub fn new(
+        descriptor: TaskDescriptor,
+        environment: Arc<Environment>,
+        services: &TaskServices,
+    ) -> Result<(StreamTask, TaskHandle)> {
+        let name = descriptor.display_name();
+        let mailbox = Mailbox::new();
+        let clock = Arc::clone(&environment.clock);
+        let Built { chain, contexts, input, source, metrics } =
+            builder::build(&descriptor, &environment, &services.shuffle, &mailbox)
+                .map_err(|error| error.in_operator(name.clone()))?;
+        services.shuffle.counters().subtasks_run.fetch_add(1, Relaxed);
+        let provider = Arc::clone(&services.splits);
+        let source = source.map(|operator| SourceInput { operator, provider, request: None, starved: false, no_more: false });
+        let (status, watched) = watch::channel(TaskStatus::Created);
+        let metrics = Arc::new(metrics);
+        let handle = TaskHandle::new(descriptor.attempt, mailbox.clone(), watched, Arc::clone(&metrics));
+        let memory = services.memory.share();
+        let task = StreamTask {
+            name,
+            subtask: descriptor.attempt.subtask,
+            waker: mailbox.waker(),
+            mailbox,
+            since_nanos: clock.monotonic_nanos(),
+            clock,
+            status,
+            metrics,
+            work: Some(Work { chain, context: contexts, input, source, memory, opened: false }),
+            waiting: Waiting::Idle,
+            wake_at_ms: None,
+        };
+        Ok((task, handle))
+    }
+
+    /// `name (1/4)`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Works until the input or the budget (in batches) is used up. Pending = nothing to do; the waker of the context is woken when
+    /// there is. After the end it gives the same answer again.
+    pub fn step(&mut self, context: &mut Context<'_>, budget: usize) -> Poll<Result<TaskState>> {
+        self.mailbox.register(context.waker());
+        if self.work.is_none() {
+            return Poll::Ready(self.outcome());
+        }
+        self.account_waiting();
+        let progress = catch_unwind(AssertUnwindSafe(|| self.run(budget))).unwrap_or_else(|panic| Err(self.panicked(&*panic)));
+        self.account(|metrics| &metrics.busy_nanos);
+        match progress {
+            Ok(Progress::More) => {
+                self.waiting = Waiting::Turn;
+                Poll::Ready(Ok(TaskState::Running))
+            }
+            Ok(Progress::Wait(waiting)) => {
+                self.waiting = waiting;
+                Poll::Pending
+            }
+            Ok(Progress::End) => self.end(TaskStatus::Finished),
+            Err(error) if error.kind() == ErrorKind::Cancelled => self.end(TaskStatus::Canceled),
+            Err(error) => {
+                let error = error.in_operator(self.name.clone());
+                self.end(TaskStatus::Failed(error))
+            }
+        }
+    }
+
+    fn end(&mut self, status: TaskStatus) -> Poll<Result<TaskState>> {
+        self.status.send_replace(status);
+        self.work = None;
+        Poll::Ready(self.outcome())
+    }
+
+    fn outcome(&self) -> Result<TaskState> {
+        match &*self.status.borrow() {
+            TaskStatus::Failed(error) => Err(error.clone()),
+            TaskStatus::Canceled => Err(cancelled()),
+            _ => Ok(TaskState::Finished),
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) -> Error {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let operator = self.work.as_ref().map_or("", |work| work.chain.running_name());
+        Error::internal(format!("task {} panicked", self.name))
+            .with_detail(text.unwrap_or("no message"))
+            .in_operator(operator.to_string())
+    }
+
+    fn run(&mut self, budget: usize) -> Result<Progress> {
+        let work = self.work.as_mut().expect("checked by the caller");
+        if !work.opened {
+            work.opened = true;
+            work.open(self.subtask)?;
+            self.status.send_replace(TaskStatus::Running);
+        }
+        while let Some(mail) = self.mailbox.take() {
+            if work.mail(mail)? {
+                return Ok(Progress::End);
+            }
+        }
+        let progress = work.run(&self.clock, &self.waker, self.subtask, &self.metrics, budget)?;
+        self.order_wake_up();
+        Ok(progress)
+    }
+
+    /// Has the clock wake the task for its next timer, once for each time.
+    fn order_wake_up(&mut self) {
+        let Some(timer) = self.work.as_ref().and_then(|work| work.chain.next_timer()) else { return };
+        let now_ms = self.clock.now_ms();
+        if self.wake_at_ms.is_none_or(|ordered| timer < ordered || ordered <= now_ms) {
+            self.wake_at_ms = Some(timer);
+            self.clock.wake_at(timer, &self.waker);
+        }
+    }
+
+    fn account_waiting(&mut self) {
+        match self.waiting {
+            Waiting::Turn => self.account(|metrics| &metrics.busy_nanos),
+            Waiting::Idle => self.account(|metrics| &metrics.idle_nanos),
+            Waiting::Backpressured => self.account(|metrics| &metrics.backpressured_nanos),
+        }
+    }
+
+    fn account(&mut self, counter: impl Fn(&TaskMetrics) -> &std::sync::atomic::AtomicU64) {
+        let now = self.clock.monotonic_nanos();
+        counter(&self.metrics).fetch_add(now.saturating_sub(self.since_nanos), Relaxed);
+        self.since_nanos = now;
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the task was cancelled")
+}
+
+impl Work {
+    fn open(&mut self, subtask: SubtaskIndex) -> Result<()> {
+        for (node, context) in self.chain.nodes.iter_mut().zip(&self.context.nodes) {
+            node.operator.open(context).map_err(|error| error.in_operator(&node.port.name))?;
+        }
+        let needs_splits = self.chain.source.as_ref().is_some_and(|source| source.operator.needs_splits());
+        if let Some(source) = &mut self.source
+            && needs_splits
+        {
+            source.request(subtask);
+        }
+        Ok(())
+    }
+
+    /// Handles mail; whether the task has ended by it.
+    fn mail(&mut self, mail: Mail) -> Result<bool> {
+        match mail {
+            Mail::Cancel => Err(cancelled()),
+            Mail::StopSources if self.source.is_some() => {
+                self.chain.finish()?;
+                Ok(true)
+            }
+            Mail::StopSources => Ok(false),
+            Mail::AddSplits { operator, splits, no_more } => {
+                self.add_splits(operator, splits, no_more)?;
+                Ok(false)
+            }
+        }
+    }
+
+    fn add_splits(&mut self, operator: OperatorId, splits: Vec<Split>, no_more: bool) -> Result<()> {
+        let (Some(input), Some(source)) = (&mut self.source, &mut self.chain.source) else { return Ok(()) };
+        if input.operator != operator {
+            return Ok(());
+        }
+        if !splits.is_empty() {
+            source.operator.add_splits(splits).map_err(|error| error.in_operator(&source.port.name))?;
+            input.starved = false;
+        }
+        if no_more && !std::mem::replace(&mut input.no_more, true) {
+            source.operator.no_more_splits();
+            input.starved = false;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        clock: &Arc<dyn Clock>,
+        waker: &Waker,
+        subtask: SubtaskIndex,
+        metrics: &TaskMetrics,
+        budget: usize,
+    ) -> Result<Progress> {
+        let mut context = Context::from_waker(waker);
+        self.chain.process_time(clock.now_ms())?;
+        self.poll_splits(&mut context)?;
+        let mut progress = Progress::More;
+        for _ in 0..budget {
+            if self.chain.poll_ready(&mut context)?.is_pending() {
+                progress = Progress::Wait(Waiting::Backpressured);
+                break;
+            }
+            progress = match &self.source {
+                Some(_) => self.poll_source(&mut context, subtask)?,
+                None => self.poll_input(metrics)?,
+            };
+            if !matches!(progress, Progress::More) {
+                break;
+            }
+        }
+        if !matches!(progress, Progress::End) && self.chain.is_satisfied() {
+            self.end_early()?;
+            progress = Progress::End;
+        }
+        self.report(metrics)?;
+        Ok(progress)
+    }
+
+    fn poll_input(&mut self, metrics: &TaskMetrics) -> Result<Progress> {
+        let Some(event) = self.input.next()? else {
+            return Ok(Progress::Wait(Waiting::Idle));
+        };
+        match event {
+            InputEvent::Batch(input, batch) => {
+                let rows = batch.num_rows() as u64;
+                metrics.batches_in.fetch_add(1, Relaxed);
+                metrics.rows_in.fetch_add(rows, Relaxed);
+                metrics.bytes_in.fetch_add(batch.bytes() as u64, Relaxed);
+                metrics.batch_rows_max.fetch_max(rows, Relaxed);
+                self.chain.batch(input, batch)?;
+            }
+            InputEvent::Watermark(watermark) => self.chain.watermark(watermark)?,
+            InputEvent::Status(status) => self.chain.watermark_status(status)?,
+            InputEvent::Aligned(element) => self.chain.align(element)?,
+            InputEvent::LatencyMarker(sent) => self.chain.control(crate::runtime::StreamElement::LatencyMarker(sent))?,
+            InputEvent::EndOfInput(input) => self.chain.end_input(input)?,
+        }
+        if self.input.is_finished() {
+            self.chain.finish()?;
+            return Ok(Progress::End);
+        }
+        Ok(Progress::More)
+    }
+
+    fn poll_source(&mut self, context: &mut Context<'_>, subtask: SubtaskIndex) -> Result<Progress> {
+        let source = self.source.as_mut().expect("asked of source tasks only");
+        if source.starved {
+            return Ok(Progress::Wait(Waiting::Idle));
+        }
+        match self.chain.poll_source(context) {
+            Poll::Pending => Ok(Progress::Wait(Waiting::Idle)),
+            Poll::Ready(status) => match status? {
+                SourceStatus::More => Ok(Progress::More),
+                SourceStatus::NeedSplits => {
+                    source.request(subtask);
+                    self.poll_splits(context)?;
+                    Ok(Progress::More)
+                }
+                SourceStatus::Flush(id) => {
+                    self.chain.align(super::alignment::Aligned::Flush(id))?;
+                    Ok(Progress::More)
+                }
+                SourceStatus::End => {
+                    self.chain.finish()?;
+                    Ok(Progress::End)
+                }
+            },
+        }
+    }
+
+    /// Sees whether the enumerator has answered.
+    fn poll_splits(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        let Some(request) = &mut source.request else { return Ok(()) };
+        let Poll::Ready(answer) = request.poll_unpin(context) else { return Ok(()) };
+        source.request = None;
+        source.starved = false;
+        let operator = source.operator;
+        match answer? {
+            Some(splits) => self.add_splits(operator, splits, false),
+            None => self.add_splits(operator, Vec::new(), true),
+        }
+    }
+
+    /// Nobody wants more: ends as if the input had.
+    fn end_early(&mut self) -> Result<()> {
+        for input in self.input.open_inputs() {
+            let input: InputNumber = input;
+            self.chain.end_input(input)?;
+        }
+        self.chain.finish()
+    }
+
+    fn report(&mut self, metrics: &TaskMetrics) -> Result<()> {
+        let state_bytes = self.chain.state_bytes();
+        metrics.state_bytes.store(state_bytes as u64, Relaxed);
+        metrics.input_watermark.set(self.input.watermark().0);
+        metrics.output_watermark.set(self.chain.emitted().0);
+        let (mut rows, mut bytes, mut waiting) = (0, 0, 0);
+        for partition in &self.chain.partitions {
+            rows += partition.rows_out();
+            bytes += partition.bytes_out();
+            waiting += partition.waiting() as u64;
+        }
+        metrics.rows_out.store(rows, Relaxed);
+        metrics.bytes_out.store(bytes, Relaxed);
+        metrics.backlog.store(waiting, Relaxed);
+        self.memory.report(state_bytes)
+    }
+}
+
+impl SourceInput {
+    fn request(&mut self, subtask: SubtaskIndex) {
+        if self.no_more {
+            return;
+        }
+        self.starved = true;
+        if self.request.is_none() {
+            self.request = Some(self.provider.request_splits(self.operator, subtask));
+        }
+    }
+}
+
+impl Future for StreamTask {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.step(context, STEP_BUDGET) {
+            Poll::Ready(Ok(TaskState::Running)) => {
+                // Others run in between; then it goes on.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(Ok(TaskState::Finished)) => Poll::Ready(Ok(())),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

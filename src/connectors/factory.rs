@@ -1,0 +1,86 @@
+//! The connectors of this build: one list for the planner, one for the runtime.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use super::blackhole::{self, BlackholeWriter};
+use super::descriptor::{no_sink, no_source};
+use super::filesystem::{self, FilesystemDescriptor, FilesystemSource};
+use super::print::{self, PrintWriter, SharedWriter};
+use crate::catalog::{ConnectorDescriptor, ConnectorRegistry};
+use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::runtime::{ConnectorFactory, SinkContext, SinkWriter, Source};
+use crate::stream_graph::{SinkSpec, SourceSpec};
+
+/// What connectors need of their process.
+#[derive(Clone)]
+pub struct ConnectorServices {
+    /// Where `print` prints.
+    pub stdout: SharedWriter,
+    /// Where `print` prints with `standard-error`.
+    pub stderr: SharedWriter,
+}
+
+impl Default for ConnectorServices {
+    /// The streams of the process.
+    fn default() -> Self {
+        ConnectorServices { stdout: Arc::new(Mutex::new(std::io::stdout())), stderr: Arc::new(Mutex::new(std::io::stderr())) }
+    }
+}
+
+/// The connectors of this build.
+#[derive(Clone, Default)]
+pub struct BuiltinConnectors {
+    services: ConnectorServices,
+}
+
+impl fmt::Debug for BuiltinConnectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BuiltinConnectors")
+    }
+}
+
+impl BuiltinConnectors {
+    /// With these services.
+    pub fn new(services: ConnectorServices) -> Self {
+        BuiltinConnectors { services }
+    }
+}
+
+/// All connectors, as the planner sees them.
+pub fn descriptors() -> ConnectorRegistry {
+    let all: [Arc<dyn ConnectorDescriptor>; 3] =
+        [Arc::new(blackhole::descriptor()), Arc::new(FilesystemDescriptor), Arc::new(print::descriptor())];
+    ConnectorRegistry(all.into_iter().map(|descriptor| (descriptor.name(), descriptor)).collect())
+}
+
+fn unknown(name: &str) -> Error {
+    let known = descriptors();
+    let error = Error::new(ErrorKind::InvalidOption, format!("connector '{name}' not found"));
+    match nearest(name, known.0.keys().copied()) {
+        Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+        None => error.with_hint(format!("available connectors: {}", known.0.keys().copied().collect::<Vec<_>>().join(", "))),
+    }
+}
+
+impl ConnectorFactory for BuiltinConnectors {
+    fn source(&self, spec: &SourceSpec) -> Result<Box<dyn Source>> {
+        match spec.connector.as_str() {
+            filesystem::NAME => Ok(Box::new(FilesystemSource::new(spec)?)),
+            name @ (blackhole::NAME | print::NAME) => Err(no_source(name)),
+            other => Err(unknown(other)),
+        }
+    }
+
+    fn sink(&self, spec: &SinkSpec, context: SinkContext) -> Result<Box<dyn SinkWriter>> {
+        match spec.connector.as_str() {
+            blackhole::NAME => Ok(Box::<BlackholeWriter>::default()),
+            print::NAME => {
+                let ConnectorServices { stdout, stderr } = &self.services;
+                Ok(Box::new(PrintWriter::new(spec, &context, stdout, stderr)?))
+            }
+            filesystem::NAME => Err(no_sink(filesystem::NAME)),
+            other => Err(unknown(other)),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the planner knows of `filesystem`.
+
+use super::path_pattern;
+use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, SinkAbilities, SourceAbilities};
+use crate::config::SettingType;
+use crate::connectors::descriptor::physical_schema;
+use crate::connectors::formats::Format;
+use crate::connectors::options::{OptionReader, optional, required, without_default};
+use crate::error::{Error, Result};
+use crate::types::{ChangelogMode, DataType, TypeKind};
+
+/// The connector's name.
+pub const NAME: &str = "filesystem";
+
+/// The keys of the metadata columns.
+pub const METADATA_KEYS: [&str; 4] = ["file.path", "file.name", "file.size", "file.modification-time"];
+
+const OPTIONS: &[OptionDescriptor] = &[
+    required(
+        "path",
+        SettingType::Text,
+        "A file, a folder (all files below it; names that begin with '.' or '_' are left out) or a pattern with '*'. Relative to the script's folder.",
+    ),
+    required(
+        "format",
+        SettingType::OneOf(&["csv", "json"]),
+        "The format of the files; those that end in .gz or .zst are decompressed.",
+    ),
+    without_default(
+        "source.monitor-interval",
+        SettingType::Duration,
+        "Look for new files this often; the table is then unbounded.",
+    ),
+    without_default("source.path.regex-pattern", SettingType::Text, "Only files whose whole path matches."),
+    without_default("scan.parallelism", SettingType::Integer, "Subtasks of the source."),
+    without_default("sink.parallelism", SettingType::Integer, "Subtasks of the sink."),
+    optional(
+        "partition.default-name",
+        SettingType::Text,
+        "__DEFAULT_PARTITION__",
+        "The folder of rows whose partition column is NULL or empty.",
+    ),
+    optional("sink.rolling-policy.file-size", SettingType::MemorySize, "128 mb", "A part file is closed when it is this large."),
+    optional(
+        "sink.rolling-policy.rollover-interval",
+        SettingType::Duration,
+        "30 min",
+        "A part file is closed when it is this old.",
+    ),
+    optional(
+        "sink.rolling-policy.check-interval",
+        SettingType::Duration,
+        "1 min",
+        "How often the age of part files is looked at.",
+    ),
+];
+
+/// The descriptor.
+#[derive(Debug)]
+pub struct FilesystemDescriptor;
+
+impl ConnectorDescriptor for FilesystemDescriptor {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn options(&self, table: &CatalogTable) -> Result<Vec<OptionDescriptor>> {
+        let mut options = OPTIONS.to_vec();
+        options.extend_from_slice(Format::options(&table.options)?);
+        Ok(options)
+    }
+
+    fn validate(&self, table: &CatalogTable) -> Result<()> {
+        let options = OptionReader::new(&table.options);
+        options.required("path")?;
+        options.duration_ms("source.monitor-interval")?;
+        path_pattern(&options)?;
+        Format::from_options(&table.options)?.check_schema(&physical_schema(table))
+    }
+
+    fn source(&self, table: &CatalogTable) -> Result<SourceAbilities> {
+        let options = OptionReader::new(&table.options);
+        if !table.partition_keys.is_empty() {
+            return Err(Error::unsupported("reading a partitioned table of connector 'filesystem'")
+                .with_hint("declare a table without PARTITIONED BY over one of its folders"));
+        }
+        let text = DataType::string().with_nullable(false);
+        let types = [text.clone(), text, DataType::not_null(TypeKind::BigInt), DataType::not_null(TypeKind::TimestampLtz(3))];
+        Ok(SourceAbilities {
+            bounded: options.text("source.monitor-interval").is_none(),
+            changelog: ChangelogMode::InsertOnly,
+            metadata: METADATA_KEYS.into_iter().zip(types).collect(),
+            parallelism: options.parallelism("scan.parallelism")?,
+        })
+    }
+
+    fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {
+        Err(crate::connectors::descriptor::no_sink(NAME))
+    }
+}

@@ -1,0 +1,102 @@
+//! `filesystem`: tables of files, read from a file, a folder or a pattern, written as part files.
+//!
+//! A reader works on a thread of its own ([`reader`]); what it reads are splits ([`split`]): whole files where the table has a
+//! watermark, ranges of files otherwise.
+
+mod blocks;
+mod descriptor;
+mod path;
+mod reader;
+mod split;
+mod worker;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use regex::Regex;
+
+pub use descriptor::{FilesystemDescriptor, NAME};
+
+use self::path::TablePath;
+use self::reader::FileReader;
+use self::split::FileEnumerator;
+use self::worker::FileWorker;
+use super::formats::Format;
+use super::options::{OptionReader, does_not_fit};
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::{ReaderContext, Source, SourceReader, SplitEnumerator};
+use crate::stream_graph::SourceSpec;
+
+/// A table of files to read.
+pub struct FilesystemSource {
+    spec: SourceSpec,
+    path: TablePath,
+    pattern: Option<Regex>,
+    format: Format,
+    interval_ms: Option<u64>,
+}
+
+impl fmt::Debug for FilesystemSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FilesystemSource({:?})", self.path)
+    }
+}
+
+impl FilesystemSource {
+    /// The source of a spec.
+    pub fn new(spec: &SourceSpec) -> Result<Self> {
+        let options = OptionReader::new(&spec.options);
+        for field in &spec.metadata {
+            if !descriptor::METADATA_KEYS.contains(&field.name.as_str()) {
+                return Err(Error::new(ErrorKind::UndefinedColumn, format!("metadata key '{}' not found", field.name))
+                    .with_hint(format!("the connector has {}", descriptor::METADATA_KEYS.join(", "))));
+            }
+        }
+        Ok(FilesystemSource {
+            spec: spec.clone(),
+            path: TablePath::new(options.required("path")?, &spec.base_dir)?,
+            pattern: path_pattern(&options)?,
+            format: Format::from_options(&spec.options)?,
+            interval_ms: options.duration_ms("source.monitor-interval")?,
+        })
+    }
+}
+
+/// `source.path.regex-pattern`, which must match the whole path.
+fn path_pattern(options: &OptionReader<'_>) -> Result<Option<Regex>> {
+    const KEY: &str = "source.path.regex-pattern";
+    let Some(text) = options.text(KEY) else { return Ok(None) };
+    let pattern = Regex::new(&format!("^(?:{text})$"));
+    pattern.map(Some).map_err(|error| does_not_fit(KEY, text, "a regular expression").with_detail(error.to_string()))
+}
+
+impl Source for FilesystemSource {
+    fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
+        let with_watermark = self.spec.watermark.is_some();
+        Ok(Box::new(FileEnumerator {
+            path: self.path.clone(),
+            pattern: self.pattern.clone(),
+            by_ranges: !with_watermark && self.format.has_one_record_a_line(),
+            all_at_start: with_watermark,
+            interval_ms: self.interval_ms,
+            parallelism,
+            known: HashSet::new(),
+            splits: 0,
+        }))
+    }
+
+    fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
+        let worker = FileWorker {
+            decoder: self.format.decoder(&self.spec.physical, &self.spec.projection)?,
+            fields: self.spec.physical.project(&self.spec.projection).fields,
+            metadata: self.spec.metadata.clone(),
+            batch_rows: context.batch_rows.max(1),
+            skip_option: format!("{}.ignore-parse-errors", self.format.name()),
+            metrics: Arc::clone(&context.operator.metrics),
+            files: HashMap::new(),
+            calls: 0,
+        };
+        Ok(Box::new(FileReader::new(worker)))
+    }
+}

@@ -1,0 +1,140 @@
+//! Which files a `path` stands for: one file, all below a folder, or those that match a pattern.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// What the option `path` stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePath {
+    /// As the user gave it.
+    given: String,
+    /// Absolute, or as absolute as the base allows.
+    resolved: PathBuf,
+}
+
+impl TablePath {
+    /// The path of a table: a `file:` scheme is taken off, a relative path starts from `base`.
+    pub fn new(given: &str, base: &Path) -> Result<Self> {
+        let local = match given.split_once("://") {
+            Some(("file", rest)) => rest.find('/').map_or("", |root| &rest[root..]),
+            Some((scheme, _)) => {
+                return Err(Error::unsupported(format!("file system '{scheme}://'"))
+                    .with_hint("copy the files to a local path, or mount it"));
+            }
+            None => given.strip_prefix("file:").unwrap_or(given),
+        };
+        if local.trim().is_empty() {
+            return Err(Error::new(ErrorKind::InvalidOption, format!("value '{given}' does not fit option 'path'"))
+                .with_hint("give a file or a folder"));
+        }
+        Ok(TablePath { given: given.to_string(), resolved: base.join(local) })
+    }
+
+    /// All files that it stands for, sorted. Files and folders whose names begin with `.` or `_` are left out below a folder.
+    pub fn list(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        match std::fs::metadata(&self.resolved) {
+            Ok(metadata) if metadata.is_dir() => self.list_folder(&self.resolved, &mut files)?,
+            Ok(_) => files.push(self.resolved.clone()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.list_pattern(&mut files)?,
+            Err(error) => return Err(self.error(&self.resolved, error)),
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    fn list_folder(&self, folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+        for entry in std::fs::read_dir(folder).map_err(|error| self.error(folder, error))? {
+            let path = entry.map_err(|error| self.error(folder, error))?.path();
+            if is_hidden(&path) {
+                continue;
+            }
+            match std::fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => self.list_folder(&path, files)?,
+                Ok(_) => files.push(path),
+                // Gone since the folder was read: a temporary file of a writer.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.error(&path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn list_pattern(&self, files: &mut Vec<PathBuf>) -> Result<()> {
+        let pattern = self.resolved.to_string_lossy();
+        if !self.given.contains(['*', '?', '[']) {
+            return Err(self.not_found("file or folder"));
+        }
+        let found = glob::glob(&pattern).map_err(|error| {
+            Error::new(ErrorKind::InvalidOption, format!("value '{}' does not fit option 'path'", self.given))
+                .with_detail(error.to_string())
+        })?;
+        let mut any = false;
+        for path in found {
+            let path = path.map_err(|error| self.error(error.path(), std::io::Error::from(error.error().kind())))?;
+            any = true;
+            if path.is_dir() {
+                self.list_folder(&path, files)?;
+            } else if !is_hidden(&path) {
+                files.push(path);
+            }
+        }
+        if any { Ok(()) } else { Err(self.not_found("file that matches")) }
+    }
+
+    fn not_found(&self, what: &str) -> Error {
+        Error::new(ErrorKind::FileNotFound, format!("no {what} '{}'", self.given))
+            .with_detail(format!("it was looked for at {}", self.resolved.display()))
+            .with_hint("check option 'path'; a relative path starts from the folder of the script, or else the current folder")
+    }
+
+    fn error(&self, path: &Path, error: std::io::Error) -> Error {
+        io_error("read", path, error)
+    }
+}
+
+/// The operating system refused something with a file.
+pub fn io_error(action: &str, path: &Path, error: std::io::Error) -> Error {
+    let kind = Error::from(std::io::Error::from(error.kind())).kind();
+    Error::new(kind, format!("cannot {action} '{}'", path.display())).with_detail(error.to_string())
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_are_taken_off_and_relative_paths_have_a_base() {
+        let resolved = |given| TablePath::new(given, Path::new("/base")).map(|path| path.resolved);
+        assert_eq!(resolved("a/b.json").unwrap(), Path::new("/base/a/b.json"));
+        assert_eq!(resolved("file:///x/y").unwrap(), Path::new("/x/y"));
+        assert_eq!(resolved("file:/x/y").unwrap(), Path::new("/x/y"));
+        assert_eq!(resolved("s3://bucket/x").unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn folders_are_read_to_the_bottom_without_hidden_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["b.json", "a/2.json", "a/1.json", ".hidden/x.json", "_temporary", "a/.part.inprogress"] {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let names = |given: &str| {
+            let list = TablePath::new(given, folder.path()).unwrap().list();
+            list.map(|files| {
+                files.iter().map(|file| file.strip_prefix(folder.path()).unwrap().display().to_string()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(names(".").unwrap(), ["a/1.json", "a/2.json", "b.json"]);
+        assert_eq!(names("a/*.json").unwrap(), ["a/1.json", "a/2.json"]);
+        let missing = names("none.json").unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::FileNotFound);
+        assert!(missing.render().contains("no file or folder 'none.json'"), "{}", missing.render());
+    }
+}

@@ -1,0 +1,107 @@
+//! The splits of a table of files, and who finds them.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use super::blocks::Compression;
+use super::path::{TablePath, io_error};
+use crate::error::{Error, Result};
+use crate::runtime::{Split, SplitEnumerator};
+use crate::types::SplitId;
+
+/// A range of a file is not made shorter than this: opening it must cost little against reading it.
+const RANGE_BYTES_MIN: u64 = 16 << 20;
+/// Ranges for each reader, so that a slow one does not hold up the rest for long.
+const RANGES_PER_READER: u64 = 4;
+
+/// A file, or a range of one, and how far it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSplit {
+    /// The file.
+    pub path: PathBuf,
+    /// The first record is the one after the first line end at or after this offset (at 0: the first one).
+    pub start: u64,
+    /// The record that begins at or before this offset is the last one; none = the file's end.
+    pub end: Option<u64>,
+    /// Where the next unread record begins, in decompressed bytes; none = nothing was read.
+    pub position: Option<u64>,
+}
+
+impl FileSplit {
+    /// From its JSON form.
+    pub fn parse(state: &str) -> Result<Self> {
+        serde_json::from_str(state)
+            .map_err(|error| Error::internal(format!("the state of a file split is not readable: {error}")))
+    }
+
+    /// With its id, in JSON form.
+    pub fn to_split(&self, id: SplitId) -> Split {
+        Split { id, state: serde_json::to_string(self).expect("a file split has only plain fields") }
+    }
+}
+
+/// Finds the files of a table.
+#[derive(Debug)]
+pub struct FileEnumerator {
+    /// What `path` stands for.
+    pub path: TablePath,
+    /// Only files whose whole path matches.
+    pub pattern: Option<Regex>,
+    /// Whether files may be cut into ranges.
+    pub by_ranges: bool,
+    /// Whether all splits go to readers at the start.
+    pub all_at_start: bool,
+    /// `source.monitor-interval`.
+    pub interval_ms: Option<u64>,
+    /// Readers.
+    pub parallelism: u32,
+    /// Files that were found before.
+    pub known: HashSet<PathBuf>,
+    /// Splits so far.
+    pub splits: u64,
+}
+
+impl FileEnumerator {
+    fn ranges(&self, size: u64) -> Vec<(u64, Option<u64>)> {
+        let readers = u64::from(self.parallelism);
+        let length = (size / (readers * RANGES_PER_READER)).max(RANGE_BYTES_MIN);
+        if !self.by_ranges || readers == 1 || size < 2 * length {
+            return vec![(0, None)];
+        }
+        let count = size / length;
+        (0..count).map(|at| (at * length, (at + 1 < count).then_some((at + 1) * length))).collect()
+    }
+}
+
+impl SplitEnumerator for FileEnumerator {
+    fn discover(&mut self) -> Result<Vec<Split>> {
+        let mut found = Vec::new();
+        for path in self.path.list()? {
+            let fits = self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&path.to_string_lossy()));
+            if !fits || self.known.contains(&path) {
+                continue;
+            }
+            let size = std::fs::metadata(&path).map_err(|error| io_error("read", &path, error))?.len();
+            let compressed = Compression::of(&path) != Compression::None;
+            let ranges = if compressed { vec![(0, None)] } else { self.ranges(size) };
+            for (start, end) in ranges {
+                let split = FileSplit { path: path.clone(), start, end, position: None };
+                found.push(split.to_split(SplitId(self.splits)));
+                self.splits += 1;
+            }
+            self.known.insert(path);
+        }
+        Ok(found)
+    }
+
+    fn discovery_interval_ms(&self) -> Option<u64> {
+        self.interval_ms
+    }
+
+    fn assign_all_at_start(&self) -> bool {
+        self.all_at_start
+    }
+}

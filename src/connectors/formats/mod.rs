@@ -1,0 +1,154 @@
+//! Formats: bytes of records ↔ columns. A [`RecordDecoder`] works on the reader's thread, straight from a block of a file into
+//! columns of exactly the fields that the query needs; a [`RecordEncoder`] writes rows as text.
+
+mod column;
+mod datetime;
+mod decimal;
+mod json;
+pub mod text;
+mod views;
+
+use arrow::array::ArrayRef;
+use arrow::buffer::Buffer;
+
+pub use column::{Column, Nulls, Values};
+pub use datetime::{MS_PER_DAY, TimestampParser, civil_from_days, days_from_civil, parse_date, parse_time_nanos};
+pub use json::JsonFormat;
+pub use views::StringViews;
+
+use crate::catalog::{OptionDescriptor, Options};
+use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::types::{Batch, Schema};
+
+/// A stretch of a file that begins at the start of a record and ends at the end of one.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The bytes; the last one is a line feed.
+    pub bytes: Buffer,
+    /// Whether all of it is UTF-8: then no string of it needs a check.
+    pub is_utf8: bool,
+}
+
+impl Block {
+    /// A block of these bytes; a missing line feed at its end is added.
+    pub fn new(mut bytes: Vec<u8>) -> Self {
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            bytes.push(b'\n');
+        }
+        let is_utf8 = simdutf8::basic::from_utf8(&bytes).is_ok();
+        Block { bytes: Buffer::from(bytes), is_utf8 }
+    }
+}
+
+/// The rows of one call of a decoder.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The projected columns.
+    pub columns: Vec<ArrayRef>,
+    /// Rows.
+    pub num_rows: usize,
+    /// Where in the block the next unread record begins.
+    pub next: usize,
+    /// Records that could not be read and were skipped, as the options allow.
+    pub skipped: u64,
+}
+
+/// A record that could not be read.
+#[derive(Debug)]
+pub struct BadRecord {
+    /// Where in the block it begins.
+    pub at: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Turns the bytes of records into columns.
+pub trait RecordDecoder: Send {
+    /// Decodes records of `block` from `from` on: about `max_rows` of them, or to the end of the block.
+    fn decode(&mut self, block: &Block, from: usize, max_rows: usize) -> std::result::Result<Decoded, BadRecord>;
+
+    /// How many of these bytes, which begin at the start of a record, are whole records; none = no record ends in them.
+    fn whole_records(&self, bytes: &[u8]) -> Option<usize> {
+        memchr::memrchr(b'\n', bytes).map(|at| at + 1)
+    }
+}
+
+/// Turns rows into the bytes of records.
+pub trait RecordEncoder: Send {
+    /// Appends the rows to `out`, each with its line end.
+    fn encode(&mut self, batch: &Batch, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// A format of `'format' = '…'`, with its options.
+#[derive(Debug, Clone)]
+pub enum Format {
+    /// One JSON object a line.
+    Json(JsonFormat),
+}
+
+/// The names of all formats.
+const FORMATS: [&str; 1] = ["json"];
+
+impl Format {
+    /// The format that the options of a table name, with its options.
+    pub fn from_options(options: &Options) -> Result<Self> {
+        Self::name_in(options)?;
+        Ok(Format::Json(JsonFormat::from_options(options)?))
+    }
+
+    /// The options that the format takes.
+    pub fn options(options: &Options) -> Result<&'static [OptionDescriptor]> {
+        Self::name_in(options)?;
+        Ok(json::OPTIONS)
+    }
+
+    fn name_in(options: &Options) -> Result<&str> {
+        let Some(name) = options.get("format") else {
+            return Err(Error::new(ErrorKind::InvalidOption, "option 'format' is missing")
+                .with_hint(format!("give one of {}", FORMATS.join(", "))));
+        };
+        if FORMATS.contains(&name.as_str()) {
+            return Ok(name);
+        }
+        let error = Error::new(ErrorKind::InvalidOption, format!("format '{name}' not found"));
+        Err(match nearest(name, FORMATS) {
+            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+            None => error.with_hint(format!("available formats: {}", FORMATS.join(", "))),
+        })
+    }
+
+    /// Whether all columns can be carried by it.
+    pub fn check_schema(&self, physical: &Schema) -> Result<()> {
+        match self {
+            Format::Json(format) => format.check_schema(physical),
+        }
+    }
+
+    /// A decoder of the projected columns.
+    pub fn decoder(&self, physical: &Schema, projection: &[usize]) -> Result<Box<dyn RecordDecoder>> {
+        match self {
+            Format::Json(format) => format.decoder(physical, projection),
+        }
+    }
+
+    /// An encoder of rows of this schema.
+    pub fn encoder(&self, schema: &Schema) -> Result<Box<dyn RecordEncoder>> {
+        match self {
+            Format::Json(format) => format.encoder(schema),
+        }
+    }
+
+    /// Whether a line end always ends a record.
+    pub fn has_one_record_a_line(&self) -> bool {
+        match self {
+            Format::Json(_) => true,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Format::Json(_) => "json",
+        }
+    }
+}

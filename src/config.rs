@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::types::TimeZone;
 
 /// What a setting's text must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +169,7 @@ impl Setting {
             SettingType::Duration => parse_duration_ms(value).is_some(),
             SettingType::MemorySize => parse_memory_bytes(value).is_some(),
             SettingType::Text => true,
-            SettingType::TimeZone => parse_time_zone(value).is_some(),
+            SettingType::TimeZone => TimeZone::parse(value).is_some(),
             SettingType::OneOf(words) => words.iter().any(|word| word.eq_ignore_ascii_case(value.trim())),
         };
         if fits {
@@ -180,7 +181,7 @@ impl Setting {
             SettingType::Duration => "a duration such as '10 s' or '200 ms'".to_string(),
             SettingType::MemorySize => "a size such as '64 mb'".to_string(),
             SettingType::Text => "text".to_string(),
-            SettingType::TimeZone => "a time zone such as 'UTC' or 'Europe/Berlin'".to_string(),
+            SettingType::TimeZone => "a time zone such as 'UTC', 'Europe/Berlin' or '+02:00'".to_string(),
             SettingType::OneOf(words) => format!("one of {}", words.join(", ")),
         };
         Err(Error::new(ErrorKind::InvalidOption, format!("value '{value}' does not fit option '{}'", self.key))
@@ -223,8 +224,8 @@ impl Configuration {
     }
 
     /// The session's time zone.
-    pub fn time_zone(&self) -> chrono_tz::Tz {
-        parse_time_zone(self.text(&LOCAL_TIME_ZONE)).expect("checked when it was set")
+    pub fn time_zone(&self) -> TimeZone {
+        TimeZone::parse(self.text(&LOCAL_TIME_ZONE)).expect("checked when it was set")
     }
 }
 
@@ -265,11 +266,6 @@ pub fn parse_memory_bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(factor)
-}
-
-/// A time zone by name.
-pub fn parse_time_zone(text: &str) -> Option<chrono_tz::Tz> {
-    text.trim().parse().ok()
 }
 
 fn split_number(text: &str) -> Option<(u64, String)> {

@@ -5,11 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
-use chrono_tz::Tz;
 
 use super::{AggregateCall, Expr};
 use crate::error::Result;
-use crate::types::{DataType, RowKinds, Watermark};
+use crate::types::{DataType, RowKinds, TimeZone, Watermark};
 
 /// An argument or a result: a value for each row, or one for all.
 #[derive(Debug, Clone)]
@@ -26,7 +25,7 @@ pub struct EvalContext {
     /// Rows of the batch: the length of every result array.
     pub num_rows: usize,
     /// `table.local-time-zone`.
-    pub time_zone: Tz,
+    pub time_zone: TimeZone,
     /// The clock when the batch is processed, milliseconds since the epoch.
     pub processing_time_ms: i64,
     /// When the query was submitted, milliseconds since the epoch (what CURRENT_TIMESTAMP is in batch mode).

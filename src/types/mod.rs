@@ -9,6 +9,7 @@ mod ids;
 mod row_hash;
 mod row_kind;
 mod schema;
+mod time_zone;
 mod value;
 mod watermark;
 
@@ -18,5 +19,6 @@ pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, Operato
 pub use row_hash::hash_columns;
 pub use row_kind::{ChangelogMode, RowKind, RowKinds};
 pub use schema::{Field, Schema, SchemaRef};
+pub use time_zone::{TimeZone, ZoneOffset};
 pub use value::Value;
 pub use watermark::{Watermark, WatermarkStep, WatermarkSteps};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
+use arrow::compute::take;
 
 use super::{AggregateCall, Expr};
 use crate::error::Result;
@@ -17,6 +18,36 @@ pub enum Datum {
     Array(ArrayRef),
     /// One value for all rows: an array of length 1.
     Scalar(ArrayRef),
+}
+
+impl Datum {
+    /// The array: of the batch's length, or of length 1.
+    pub fn array(&self) -> &ArrayRef {
+        match self {
+            Datum::Array(array) | Datum::Scalar(array) => array,
+        }
+    }
+
+    /// Whether it is one value for all rows.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Datum::Scalar(_))
+    }
+
+    /// A value for each of `num_rows` rows.
+    pub fn into_array(self, num_rows: usize) -> Result<ArrayRef> {
+        match self {
+            Datum::Array(array) => Ok(array),
+            Datum::Scalar(array) if num_rows == 1 => Ok(array),
+            Datum::Scalar(array) if array.is_null(0) => Ok(new_null_array(array.data_type(), num_rows)),
+            Datum::Scalar(array) => Ok(take(&array, &UInt32Array::from(vec![0; num_rows]), None)?),
+        }
+    }
+}
+
+impl arrow::array::Datum for Datum {
+    fn get(&self) -> (&dyn Array, bool) {
+        (self.array().as_ref(), self.is_scalar())
+    }
 }
 
 /// What an expression may ask of its surroundings while a batch is evaluated.
@@ -52,6 +83,12 @@ pub trait ScalarFunction: Send + Sync + fmt::Debug {
 
     /// Whether equal arguments give equal results, now and later: then calls on constants are folded by the planner.
     fn is_deterministic(&self) -> bool {
+        true
+    }
+
+    /// Whether a call can fail on some values (and not only give NULL): such calls are never evaluated where SQL does not ask for
+    /// them, behind a CASE or an AND.
+    fn can_fail(&self) -> bool {
         true
     }
 }

@@ -1,10 +1,32 @@
 //! Typed expressions: what they are ([`Expr`]), how functions join them ([`ScalarFunction`], [`AggregateFunction`]), and how
-//! they are evaluated over Arrow arrays.
+//! they are evaluated over Arrow arrays ([`compile`] → [`CompiledExpr`]).
 
 pub mod aggregate;
+mod cast;
+mod common_type;
+mod compile;
+#[allow(dead_code)] // the time functions use the rest
+mod datetime;
+#[allow(dead_code)]
+mod decimal;
 mod expression;
+mod fold;
 mod function;
+mod functions;
+mod in_set;
+mod selection;
+#[cfg(test)]
+mod tests;
+pub mod text;
+mod values;
+mod zone;
 
 pub use aggregate::{AggregateSet, GroupKeys, builtin_aggregates};
+pub use cast::{can_cast, can_cast_implicitly};
+pub use common_type::common_type;
+pub use compile::{CompiledExpr, compile};
 pub use expression::{AggregateCall, CastMode, Expr, SortKey};
+pub use fold::fold;
 pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};
+pub use functions::builtin_functions;
+pub use values::{array_to_value, value_to_array, values_to_array};

@@ -1,0 +1,294 @@
+//! `= <> < <= > >=`, `IS [NOT] DISTINCT FROM`, `IS [NOT] NULL`.
+//!
+//! Typing is Flink's: numbers compare with numbers (exactly where a DECIMAL is involved), strings with strings; a string beside a
+//! date or time is read as one (NULL when it is none); a string beside a number is refused. Floats compare as in Java.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::make_comparator;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::kernels::cmp;
+use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Float32Type, Float64Type};
+use arrow::error::ArrowError;
+
+use super::args::{Rows, union_nulls};
+use super::builtin::{Builtin, any_nullable, coerce};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::compile::{boolean_scalar, map_array};
+use crate::expr::{CastMode, Datum, EvalContext, Expr, common_type, decimal};
+use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+
+const FORM: &str = "<COMPARABLE> = <COMPARABLE>";
+
+/// The functions of this file.
+pub(super) const FUNCTIONS: &[Builtin] = &[
+    Builtin::new("=", FORM, bind_equality, |args, _, context| compare(args, context, Operator::Equal)),
+    Builtin::new("<>", "<COMPARABLE> <> <COMPARABLE>", bind_equality, |args, _, context| {
+        compare(args, context, Operator::NotEqual)
+    }),
+    Builtin::new("<", "<COMPARABLE> < <COMPARABLE>", bind_order, |args, _, context| compare(args, context, Operator::Less)),
+    Builtin::new("<=", "<COMPARABLE> <= <COMPARABLE>", bind_order, |args, _, context| {
+        compare(args, context, Operator::LessOrEqual)
+    }),
+    Builtin::new(">", "<COMPARABLE> > <COMPARABLE>", bind_order, |args, _, context| compare(args, context, Operator::Greater)),
+    Builtin::new(">=", "<COMPARABLE> >= <COMPARABLE>", bind_order, |args, _, context| {
+        compare(args, context, Operator::GreaterOrEqual)
+    }),
+    Builtin::new("IS DISTINCT FROM", "<COMPARABLE> IS DISTINCT FROM <COMPARABLE>", bind_distinct, |args, _, context| {
+        distinct(args, context, true)
+    }),
+    Builtin::new("IS NOT DISTINCT FROM", "<COMPARABLE> IS NOT DISTINCT FROM <COMPARABLE>", bind_distinct, |args, _, context| {
+        distinct(args, context, false)
+    }),
+    Builtin::new("IS NULL", "<ANY> IS NULL", bind_null_test, |args, _, _| null_test(args, true)),
+    Builtin::new("IS NOT NULL", "<ANY> IS NOT NULL", bind_null_test, |args, _, _| null_test(args, false)),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Operator {
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Operator::Equal => order.is_eq(),
+            Operator::NotEqual => order.is_ne(),
+            Operator::Less => order.is_lt(),
+            Operator::LessOrEqual => order.is_le(),
+            Operator::Greater => order.is_gt(),
+            Operator::GreaterOrEqual => order.is_ge(),
+        }
+    }
+}
+
+fn bind_equality(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    let args = comparable(function, args, true)?;
+    let data_type = DataType::new(TypeKind::Boolean, any_nullable(&args));
+    Ok(function.call(args, data_type))
+}
+
+fn bind_order(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    let args = comparable(function, args, false)?;
+    let data_type = DataType::new(TypeKind::Boolean, any_nullable(&args));
+    Ok(function.call(args, data_type))
+}
+
+fn bind_distinct(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    Ok(function.call(comparable(function, args, true)?, DataType::not_null(TypeKind::Boolean)))
+}
+
+fn bind_null_test(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    match args.len() {
+        1 => Ok(function.call(args, DataType::not_null(TypeKind::Boolean))),
+        _ => Err(function.mismatch(&args)),
+    }
+}
+
+/// Brings both sides to types that the kernel compares.
+pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) -> Result<Vec<Expr>> {
+    let [left, right]: [Expr; 2] = args.try_into().map_err(|args: Vec<Expr>| function.mismatch(&args))?;
+    let (l, r) = (left.data_type().regular(), right.data_type().regular());
+    let refuse = || {
+        let message = format!("cannot apply '{}' to arguments of type {l} and {r}", function.name);
+        Error::new(ErrorKind::TypeMismatch, message)
+    };
+    let text_beside_number = (l.is_character() && r.is_numeric()) || (l.is_numeric() && r.is_character());
+    if text_beside_number {
+        return Err(refuse().with_hint("a string and a number are not compared: CAST one of them"));
+    }
+    if l.kind == TypeKind::Null || r.kind == TypeKind::Null {
+        let kind = if l.kind == TypeKind::Null { r.kind } else { l.kind };
+        return Ok(vec![coerce(left, &kind), coerce(right, &kind)]);
+    }
+    if (l.is_character() && r.is_character()) || (l.is_binary() && r.is_binary()) {
+        return Ok(vec![left, right]);
+    }
+    if l.is_character() && r.is_datetime() {
+        return Ok(vec![read_as(left, &r.kind), right]);
+    }
+    if l.is_datetime() && r.is_character() {
+        return Ok(vec![left, read_as(right, &l.kind)]);
+    }
+    if matches!((&l.kind, &r.kind), (TypeKind::Boolean, _) | (_, TypeKind::Boolean)) && (l.is_character() || r.is_character()) {
+        let text = TypeKind::Varchar(VARCHAR_MAX);
+        return Ok(vec![coerce(left, &text), coerce(right, &text)]);
+    }
+    if l.is_numeric() && r.is_numeric() {
+        let (l, r) = comparable_numbers(&l.kind, &r.kind);
+        return Ok(vec![coerce(left, &l), coerce(right, &r)]);
+    }
+    let nested = matches!(l.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_));
+    match common_type(&[l.clone(), r.clone()]) {
+        Some(common) if equality || !nested => Ok(vec![coerce(left, &common.kind), coerce(right, &common.kind)]),
+        _ => Err(refuse()),
+    }
+}
+
+/// Both sides' kinds for comparing numbers: decimals keep their scales, integers beside them become decimals of scale 0.
+fn comparable_numbers(left: &TypeKind, right: &TypeKind) -> (TypeKind, TypeKind) {
+    let is_decimal = |kind: &TypeKind| matches!(kind, TypeKind::Decimal(..));
+    if let (true, Some(l), Some(r)) = (is_decimal(left) || is_decimal(right), decimal::of_exact(left), decimal::of_exact(right)) {
+        return (l.kind(), r.kind());
+    }
+    let kind = match (left, right) {
+        (TypeKind::Float, TypeKind::Double) | (TypeKind::Double, TypeKind::Float) => Some(TypeKind::Double),
+        _ => crate::expr::common_type::common_number(left, right),
+    };
+    let kind = kind.unwrap_or_else(|| left.clone());
+    (kind.clone(), kind)
+}
+
+/// A string read as a date or time; NULL when it is none.
+fn read_as(text: Expr, kind: &TypeKind) -> Expr {
+    Expr::Cast { input: Box::new(text), data_type: DataType::nullable(kind.clone()), mode: CastMode::Try }
+}
+
+fn compare(args: &[Datum], context: &EvalContext, operator: Operator) -> Result<Datum> {
+    let (left, right) = (&args[0], &args[1]);
+    if args.iter().any(|arg| arg.is_scalar() && arg.array().is_null(0)) {
+        return Ok(boolean_scalar(None));
+    }
+    let rows = Rows::of(args, context);
+    let array = match (left.array().data_type(), right.array().data_type()) {
+        (ArrowType::Float32, _) => floats::<Float32Type>(left, right, operator),
+        (ArrowType::Float64, _) => floats::<Float64Type>(left, right, operator),
+        (ArrowType::Decimal128(_, a), ArrowType::Decimal128(_, b)) if a != b => {
+            decimals(left, right, *a as u8, *b as u8, operator)
+        }
+        (ArrowType::List(_) | ArrowType::Struct(_) | ArrowType::Map(..), _) => nested(left, right, rows.count, operator)?,
+        (ArrowType::Decimal128(a, s), ArrowType::Decimal128(b, _)) if a != b => {
+            let wide = ArrowType::Decimal128(*a.max(b), *s);
+            arrow_compare(&with_type(left, &wide)?, &with_type(right, &wide)?, operator)?
+        }
+        _ => arrow_compare(left, right, operator)?,
+    };
+    Ok(rows.finish(Arc::new(array)))
+}
+
+fn with_type(datum: &Datum, data_type: &ArrowType) -> Result<Datum> {
+    map_array(datum.clone(), |array| {
+        Ok(Arc::new(array.as_primitive::<Decimal128Type>().clone().with_data_type(data_type.clone())) as ArrayRef)
+    })
+}
+
+fn arrow_compare(left: &Datum, right: &Datum, operator: Operator) -> Result<BooleanArray, ArrowError> {
+    match operator {
+        Operator::Equal => cmp::eq(left, right),
+        Operator::NotEqual => cmp::neq(left, right),
+        Operator::Less => cmp::lt(left, right),
+        Operator::LessOrEqual => cmp::lt_eq(left, right),
+        Operator::Greater => cmp::gt(left, right),
+        Operator::GreaterOrEqual => cmp::gt_eq(left, right),
+    }
+}
+
+/// Compares values by a plain function of both natives.
+fn by_values<T: ArrowPrimitiveType>(left: &Datum, right: &Datum, holds: impl Fn(T::Native, T::Native) -> bool) -> BooleanArray {
+    let (l, r): (&PrimitiveArray<T>, &PrimitiveArray<T>) = (left.array().as_primitive(), right.array().as_primitive());
+    let (a, b) = (l.values(), r.values());
+    let buffer = match (left.is_scalar(), right.is_scalar()) {
+        (false, true) => BooleanBuffer::collect_bool(a.len(), |row| holds(a[row], b[0])),
+        (true, false) => BooleanBuffer::collect_bool(b.len(), |row| holds(a[0], b[row])),
+        _ => BooleanBuffer::collect_bool(a.len(), |row| holds(a[row], b[row])),
+    };
+    BooleanArray::new(buffer, union_nulls(left, right))
+}
+
+fn floats<T: ArrowPrimitiveType>(left: &Datum, right: &Datum, operator: Operator) -> BooleanArray
+where
+    T::Native: PartialOrd,
+{
+    match operator {
+        Operator::Equal => by_values::<T>(left, right, |a, b| a == b),
+        Operator::NotEqual => by_values::<T>(left, right, |a, b| a != b),
+        Operator::Less => by_values::<T>(left, right, |a, b| a < b),
+        Operator::LessOrEqual => by_values::<T>(left, right, |a, b| a <= b),
+        Operator::Greater => by_values::<T>(left, right, |a, b| a > b),
+        Operator::GreaterOrEqual => by_values::<T>(left, right, |a, b| a >= b),
+    }
+}
+
+fn decimals(left: &Datum, right: &Datum, a_scale: u8, b_scale: u8, operator: Operator) -> BooleanArray {
+    by_values::<Decimal128Type>(left, right, |a, b| operator.holds(decimal::compare(a, a_scale, b, b_scale)))
+}
+
+fn nested(left: &Datum, right: &Datum, rows: usize, operator: Operator) -> Result<BooleanArray> {
+    let (l, r) = (left.clone().into_array(rows)?, right.clone().into_array(rows)?);
+    let nulls = union_nulls(left, right);
+    if has_map(l.data_type()) {
+        let equal = BooleanBuffer::collect_bool(rows, |row| maps_equal(&l, &r, row) == (operator == Operator::Equal));
+        return Ok(BooleanArray::new(equal, nulls));
+    }
+    let order = make_comparator(l.as_ref(), r.as_ref(), Default::default())?;
+    Ok(BooleanArray::new(BooleanBuffer::collect_bool(rows, |row| operator.holds(order(row, row))), nulls))
+}
+
+fn has_map(data_type: &ArrowType) -> bool {
+    match data_type {
+        ArrowType::Map(..) => true,
+        ArrowType::List(field) => has_map(field.data_type()),
+        ArrowType::Struct(fields) => fields.iter().any(|field| has_map(field.data_type())),
+        _ => false,
+    }
+}
+
+/// Maps are equal when they have the same entries in any order.
+fn maps_equal(left: &ArrayRef, right: &ArrayRef, row: usize) -> bool {
+    if left.is_null(row) || right.is_null(row) {
+        return left.is_null(row) == right.is_null(row);
+    }
+    match left.data_type() {
+        ArrowType::Map(..) => {
+            let (l, r) = (left.as_map().value(row), right.as_map().value(row));
+            l.len() == r.len() && (0..l.len()).all(|i| (0..r.len()).any(|j| entries_equal(l.columns(), i, r.columns(), j)))
+        }
+        ArrowType::List(_) => {
+            let (l, r) = (left.as_list::<i32>().value(row), right.as_list::<i32>().value(row));
+            l.len() == r.len() && (0..l.len()).all(|i| maps_equal(&l, &r, i))
+        }
+        ArrowType::Struct(_) => {
+            left.as_struct().columns().iter().zip(right.as_struct().columns()).all(|(l, r)| maps_equal(l, r, row))
+        }
+        _ => entries_equal(std::slice::from_ref(left), row, std::slice::from_ref(right), row),
+    }
+}
+
+fn entries_equal(left: &[ArrayRef], i: usize, right: &[ArrayRef], j: usize) -> bool {
+    left.iter().zip(right).all(|(l, r)| {
+        let (l, r) = (l.slice(i, 1), r.slice(j, 1));
+        if has_map(l.data_type()) { maps_equal(&l, &r, 0) } else { l.to_data() == r.to_data() }
+    })
+}
+
+fn distinct(args: &[Datum], context: &EvalContext, negated: bool) -> Result<Datum> {
+    let rows = Rows::of(args, context);
+    let equal = compare(args, context, Operator::Equal)?.into_array(rows.count)?;
+    let equal = equal.as_boolean();
+    let is_null = |datum: &Datum, row: usize| datum.array().is_null(if datum.is_scalar() { 0 } else { row });
+    let same = BooleanBuffer::collect_bool(rows.count, |row| match (is_null(&args[0], row), is_null(&args[1], row)) {
+        (false, false) => equal.value(row),
+        (left, right) => left && right,
+    });
+    let values = if negated { !&same } else { same };
+    Ok(rows.finish(Arc::new(BooleanArray::new(values, None))))
+}
+
+fn null_test(args: &[Datum], expect: bool) -> Result<Datum> {
+    map_array(args[0].clone(), |array| {
+        let nulls = match array.logical_nulls() {
+            Some(nulls) if expect => !nulls.inner(),
+            Some(nulls) => nulls.inner().clone(),
+            None if expect => BooleanBuffer::new_unset(array.len()),
+            None => BooleanBuffer::new_set(array.len()),
+        };
+        Ok(Arc::new(BooleanArray::new(nulls, None)) as ArrayRef)
+    })
+}

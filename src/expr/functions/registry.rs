@@ -1,0 +1,41 @@
+//! The list of all built-in scalar functions and their other names.
+
+use std::sync::Arc;
+
+use super::builtin::Builtin;
+use super::{arithmetic, comparison, logic};
+use crate::expr::{FunctionRegistry, ScalarFunction};
+
+/// The families, in the order of the files.
+const FAMILIES: &[&[Builtin]] = &[arithmetic::FUNCTIONS, comparison::FUNCTIONS, logic::FUNCTIONS];
+
+/// Other names: alias and function.
+const ALIASES: &[(&str, &str)] = &[("MOD", "%")];
+
+/// All built-in scalar functions.
+pub fn builtin_functions() -> FunctionRegistry {
+    let mut registry = FunctionRegistry::default();
+    for function in FAMILIES.iter().copied().flatten() {
+        registry.register_scalar(function.name, Arc::new(*function));
+    }
+    for (alias, name) in ALIASES {
+        let function: Arc<dyn ScalarFunction> = Arc::clone(registry.scalar(name).expect("aliases name functions of the list"));
+        registry.register_scalar(alias, function);
+    }
+    registry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_function_is_listed_twice() {
+        let mut names: Vec<&str> = FAMILIES.iter().copied().flatten().map(|function| function.name).collect();
+        names.extend(ALIASES.iter().map(|(alias, _)| *alias));
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

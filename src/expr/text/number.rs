@@ -1,0 +1,176 @@
+//! Numbers as Java prints them.
+
+use std::io::Write as _;
+
+use crate::expr::decimal;
+
+/// Writes a DOUBLE as Java's `Double.toString` does: the shortest digits that read back, `1.0E10` from 10^7 and below 10^-3.
+pub fn write_double(out: &mut String, value: f64) {
+    if !value.is_finite() {
+        return write_special(out, value);
+    }
+    let mut buffer = Scratch::new();
+    write!(buffer, "{value:e}").expect("a float has at most 24 characters");
+    write_java(out, buffer.text());
+}
+
+/// Writes a FLOAT as Java's `Float.toString` does.
+pub fn write_float(out: &mut String, value: f32) {
+    if !value.is_finite() {
+        return write_special(out, value.into());
+    }
+    let mut buffer = Scratch::new();
+    write!(buffer, "{value:e}").expect("a float has at most 24 characters");
+    write_java(out, buffer.text());
+}
+
+fn write_special(out: &mut String, value: f64) {
+    out.push_str(if value.is_nan() {
+        "NaN"
+    } else if value > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    });
+}
+
+/// From `-1.2345e-7` to Java's form.
+fn write_java(out: &mut String, scientific: &str) {
+    let (mantissa, exponent) = scientific.split_once('e').expect("the scientific form has an exponent");
+    let exponent: i32 = exponent.parse().expect("the exponent is a number");
+    let mantissa = match mantissa.strip_prefix('-') {
+        Some(rest) => {
+            out.push('-');
+            rest
+        }
+        None => mantissa,
+    };
+    let (first, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if first == "0" {
+        out.push_str("0.0");
+        return;
+    }
+    match exponent {
+        -3..=-1 => {
+            out.push_str("0.");
+            (1..-exponent).for_each(|_| out.push('0'));
+            out.push_str(first);
+            out.push_str(fraction);
+        }
+        0..=6 => {
+            let whole = exponent as usize;
+            out.push_str(first);
+            if fraction.len() > whole {
+                out.push_str(&fraction[..whole]);
+                out.push('.');
+                out.push_str(&fraction[whole..]);
+            } else {
+                out.push_str(fraction);
+                (fraction.len()..whole).for_each(|_| out.push('0'));
+                out.push_str(".0");
+            }
+        }
+        _ => {
+            out.push_str(first);
+            out.push('.');
+            out.push_str(if fraction.is_empty() { "0" } else { fraction });
+            out.push('E');
+            write_integer(out, exponent.into());
+        }
+    }
+}
+
+/// Writes an integer.
+pub fn write_integer(out: &mut String, value: i64) {
+    out.push_str(itoa::Buffer::new().format(value));
+}
+
+/// Writes a DECIMAL in plain notation with exactly `scale` fraction digits.
+pub fn write_decimal(out: &mut String, unscaled: i128, scale: u8) {
+    if unscaled < 0 {
+        out.push('-');
+    }
+    let mut digits = itoa::Buffer::new();
+    let amount = unscaled.unsigned_abs();
+    if scale == 0 {
+        out.push_str(digits.format(amount));
+        return;
+    }
+    let unit = decimal::pow10(scale).unsigned_abs();
+    out.push_str(digits.format(amount / unit));
+    out.push('.');
+    let fraction = digits.format(amount % unit);
+    (fraction.len()..usize::from(scale)).for_each(|_| out.push('0'));
+    out.push_str(fraction);
+}
+
+/// Room for one number, on the stack.
+struct Scratch {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch { bytes: [0; 32], len: 0 }
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).expect("formatting writes text")
+    }
+}
+
+impl std::io::Write for Scratch {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = &mut self.bytes[self.len..];
+        let count = bytes.len().min(room.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        self.len += count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_print_as_in_java() {
+        let text = |value: f64| {
+            let mut out = String::new();
+            write_double(&mut out, value);
+            out
+        };
+        let cases = [
+            (1.0, "1.0"),
+            (0.1, "0.1"),
+            (1e10, "1.0E10"),
+            (1e-4, "1.0E-4"),
+            (0.001, "0.001"),
+            (1_234_567.5, "1234567.5"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (-123.456, "-123.456"),
+            (-0.0, "-0.0"),
+            (f64::MAX, "1.7976931348623157E308"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(text(value), expected);
+        }
+    }
+
+    #[test]
+    fn decimals_keep_their_scale() {
+        let text = |unscaled, scale| {
+            let mut out = String::new();
+            write_decimal(&mut out, unscaled, scale);
+            out
+        };
+        assert_eq!([text(1250, 2), text(-1, 3), text(7, 0), text(0, 2)], ["12.50", "-0.001", "7", "0.00"]);
+    }
+}

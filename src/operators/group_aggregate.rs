@@ -1,0 +1,248 @@
+//! GROUP BY without a window: a changing table of results, one change a group and batch.
+//!
+//! The first row of a group makes it appear (`+I`), others change it (`-U` `+U`), and when all its rows were taken back it goes (`-D`).
+//! A result that stays the same is not emitted. Flink emits a change for each row; ours, folded, give the same table.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute;
+
+use super::change_rows::{ChangeRows, Differ};
+use super::group_table::GroupTable;
+use super::keyed_state::rows_in_range;
+use crate::error::Result;
+use crate::expr::{AggregateCall, FunctionRegistry};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind};
+
+/// GROUP BY without a window.
+pub struct GroupAggregate {
+    keys: Vec<usize>,
+    emit_update_before: bool,
+    state: GroupState,
+    touched: Touched,
+}
+
+/// The groups behind the contract of state. The table is made when the types of its keys are known: with the first rows.
+struct GroupState {
+    num_keys: usize,
+    aggregates: Vec<AggregateCall>,
+    input_retracts: bool,
+    functions: Arc<FunctionRegistry>,
+    max_parallelism: u32,
+    table: Option<GroupTable>,
+}
+
+/// The groups that a batch touches, each once, in the order of their first rows.
+#[derive(Default)]
+struct Touched {
+    groups: Vec<u32>,
+    /// The first row of each.
+    rows: Vec<u32>,
+    /// For each group number the batch that touched it last.
+    stamps: Vec<u32>,
+    stamp: u32,
+}
+
+impl Touched {
+    fn find(&mut self, groups: &[u32], num_groups: usize) {
+        self.groups.clear();
+        self.rows.clear();
+        self.stamps.resize(num_groups, 0);
+        if self.stamp == u32::MAX {
+            self.stamps.fill(0);
+            self.stamp = 0;
+        }
+        self.stamp += 1;
+        for (row, group) in groups.iter().enumerate() {
+            let stamp = &mut self.stamps[*group as usize];
+            if *stamp != self.stamp {
+                *stamp = self.stamp;
+                self.groups.push(*group);
+                self.rows.push(row as u32);
+            }
+        }
+    }
+}
+
+impl GroupAggregate {
+    /// From the parts of its spec.
+    pub fn new(
+        keys: Vec<usize>,
+        aggregates: Vec<AggregateCall>,
+        input_retracts: bool,
+        emit_update_before: bool,
+        context: &OperatorContext,
+    ) -> Self {
+        let state = GroupState {
+            num_keys: keys.len(),
+            aggregates,
+            input_retracts,
+            functions: Arc::clone(&context.environment.functions),
+            max_parallelism: context.max_parallelism,
+            table: None,
+        };
+        GroupAggregate { keys, emit_update_before, state, touched: Touched::default() }
+    }
+
+    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
+        let key_columns: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        let table = self.state.table(&key_columns)?;
+        table.assign(&key_columns, batch.num_rows())?;
+        self.touched.find(table.groups(), table.keys.num_groups());
+        let touched = &self.touched;
+        let fresh = table.keys.fresh().to_vec();
+        let all_fresh = fresh.len() == touched.groups.len();
+        let old = if all_fresh { None } else { Some(table.aggregates.evaluate(&touched.groups)?) };
+        table.update(batch.columns(), batch.kinds())?;
+        let new = table.aggregates.evaluate(&touched.groups)?;
+        let old = old.unwrap_or_else(|| new.clone());
+
+        let differ = Differ::new(&old, &new)?;
+        let mut changes = ChangeRows::default();
+        let mut gone = Vec::new();
+        // Fresh groups are numbered in the order of their first rows, which is that of the touched ones.
+        let mut fresh = fresh.into_iter().peekable();
+        for (index, group) in touched.groups.iter().enumerate() {
+            let (was, is) = (fresh.next_if_eq(group).is_none(), table.is_alive(*group));
+            match (was, is) {
+                (false, true) => changes.new_row(RowKind::Insert, index),
+                (true, true) if differ.differs(index) => {
+                    if self.emit_update_before {
+                        changes.old_row(RowKind::UpdateBefore, index);
+                    }
+                    changes.new_row(RowKind::UpdateAfter, index);
+                }
+                (true, true) => {}
+                (true, false) => changes.old_row(RowKind::Delete, index),
+                (false, false) => {}
+            }
+            if !is {
+                gone.push(*group);
+            }
+        }
+        table.remove(&gone)?;
+        let rows = UInt32Array::from(touched.rows.clone());
+        let keys: Vec<ArrayRef> =
+            key_columns.iter().map(|column| compute::take(column, &rows, None)).collect::<std::result::Result<_, _>>()?;
+        changes.into_batch(&keys, &old, &new)
+    }
+}
+
+impl Operator for GroupAggregate {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let steps = batch.take_steps();
+        if batch.num_rows() > 0 {
+            output.batch(self.apply(&batch)?)?;
+        }
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("groups", &mut self.state)]
+    }
+}
+
+impl GroupState {
+    fn table(&mut self, key_columns: &[ArrayRef]) -> Result<&mut GroupTable> {
+        if self.table.is_none() {
+            let types: Vec<_> = key_columns.iter().map(|column| column.data_type().clone()).collect();
+            self.table = Some(GroupTable::new(&types, &self.aggregates, &self.functions, self.input_retracts)?);
+        }
+        Ok(self.table.as_mut().expect("made above"))
+    }
+}
+
+impl StateTable for GroupState {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let rows = match &self.table {
+            Some(table) => table.snapshot(self.max_parallelism, |_| Vec::new())?,
+            None => None,
+        };
+        Ok(StateTableSnapshot { rows: rows.into_iter().collect() })
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        for rows in &snapshot.rows {
+            let columns = rows_in_range(rows, range)?;
+            let num_keys = self.num_keys;
+            self.table(&columns[..num_keys])?.merge(&columns)?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.as_ref().map_or(0, GroupTable::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::VirtualClock;
+    use crate::operators::testing::*;
+
+    fn operator(keys: Vec<usize>, input_retracts: bool, context: &OperatorContext) -> GroupAggregate {
+        let aggregates = vec![aggregate("COUNT(*)"), aggregate("SUM"), aggregate("MAX")];
+        GroupAggregate::new(keys, aggregates, input_retracts, true, context)
+    }
+
+    #[test]
+    fn changes_are_compacted_per_batch_and_same_results_kept_back() {
+        let mut operator = operator(vec![0], true, &context());
+        let mut output = Lines::default();
+        push(&mut operator, batch(&["+I a 1", "+I b 2", "~3", "+I a 3", "~4"]), &mut output);
+        assert_eq!(output.take(), ["+I a 2 4 3", "+I b 1 2 2", "~4"]);
+        push(&mut operator, batch(&["-U a 3", "+U a 5", "-D b 2", "+I c NULL"]), &mut output);
+        assert_eq!(output.take(), ["-U a 2 4 3", "+U a 2 6 5", "-D b 1 2 2", "+I c 1 NULL NULL"]);
+        push(&mut operator, batch(&["-U a 5", "+U a 5", "+I d 1", "-D d 1"]), &mut output);
+        assert_eq!(output.take(), [""; 0]);
+        push(&mut operator, batch(&["+I b 7", "+I NULL 1"]), &mut output);
+        assert_eq!(output.take(), ["+I b 1 7 7", "+I NULL 1 1 1"]);
+    }
+
+    #[test]
+    fn a_global_group_starts_with_its_first_row() {
+        let mut operator = operator(vec![], true, &context());
+        let mut output = Lines::default();
+        push(&mut operator, batch(&["~7"]), &mut output);
+        push(&mut operator, batch(&["+I a 1"]), &mut output);
+        push(&mut operator, batch(&["-D a 1"]), &mut output);
+        push(&mut operator, batch(&["+I a 2"]), &mut output);
+        assert_eq!(output.take(), ["~7", "+I 1 1 1", "-D 1 1 1", "+I 1 2 2"]);
+    }
+
+    #[test]
+    fn state_is_split_and_joined_by_key_group() {
+        let lines: Vec<String> = (0..200).map(|n| format!("+I key{} {n}", n % 50)).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (first, second) = (batch(&lines[..120]), batch(&lines[120..]));
+        let mut expected = Lines::default();
+        let mut whole = operator(vec![0], true, &context());
+        push(&mut whole, first.clone(), &mut Lines::default());
+        let snapshots = snapshot(&mut whole);
+        push(&mut whole, second.clone(), &mut expected);
+
+        let mut halves = Vec::new();
+        let mut output = Lines::default();
+        for index in 0..2 {
+            let context = context_of(index, 2, VirtualClock::new(0), &[]);
+            let mut half = operator(vec![0], true, &context);
+            restore(&mut half, &context, &snapshots);
+            halves.push(snapshot(&mut half));
+            push(&mut half, share(&second, index, 2), &mut output);
+        }
+        let expected = expected.take_sorted_rows();
+        assert_eq!(output.take_sorted_rows(), expected);
+
+        let mut joined = operator(vec![0], true, &context());
+        halves.iter().for_each(|half| restore(&mut joined, &context(), half));
+        push(&mut joined, second, &mut output);
+        assert_eq!(output.take_sorted_rows(), expected);
+    }
+}

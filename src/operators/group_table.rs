@@ -1,0 +1,168 @@
+//! The groups of an aggregation: key → group number → accumulators, and a count of rows where rows can be taken back.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
+
+use super::keyed_state::{key_groups_of, state_rows};
+use crate::error::Result;
+use crate::expr::{AggregateCall, AggregateSet, FunctionRegistry, GroupKeys};
+use crate::types::{RowKinds, hash_columns};
+
+/// The groups of an aggregation.
+pub(super) struct GroupTable {
+    pub(super) keys: GroupKeys,
+    pub(super) aggregates: AggregateSet,
+    /// Rows of each group, when the input takes rows back: a group without rows is gone.
+    row_counts: Option<Vec<i64>>,
+    num_keys: usize,
+    groups: Vec<u32>,
+    hashes: Vec<u64>,
+}
+
+impl GroupTable {
+    /// For keys of these Arrow types.
+    pub(super) fn new(
+        key_types: &[DataType],
+        calls: &[AggregateCall],
+        functions: &FunctionRegistry,
+        retractable: bool,
+    ) -> Result<Self> {
+        Ok(GroupTable {
+            keys: GroupKeys::new(key_types)?,
+            aggregates: AggregateSet::new(calls, functions, retractable)?,
+            row_counts: retractable.then(Vec::new),
+            num_keys: key_types.len(),
+            groups: Vec::new(),
+            hashes: Vec::new(),
+        })
+    }
+
+    /// Finds or makes the group of each row.
+    pub(super) fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
+        hash_columns(keys, num_rows, &mut self.hashes);
+        self.keys.assign(keys, &self.hashes, &mut self.groups)?;
+        self.resize();
+        Ok(())
+    }
+
+    /// The groups that the last [`Self::assign`] found.
+    pub(super) fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    fn resize(&mut self) {
+        let num_groups = self.keys.num_groups();
+        self.aggregates.resize(num_groups);
+        if let Some(counts) = &mut self.row_counts {
+            counts.resize(num_groups, 0);
+        }
+    }
+
+    /// Adds the rows of the last [`Self::assign`] to their groups.
+    pub(super) fn update(&mut self, columns: &[ArrayRef], kinds: Option<&RowKinds>) -> Result<()> {
+        if let Some(counts) = &mut self.row_counts {
+            match kinds {
+                None => self.groups.iter().for_each(|group| counts[*group as usize] += 1),
+                Some(kinds) => {
+                    for (group, kind) in self.groups.iter().zip(kinds.iter()) {
+                        counts[*group as usize] += if kind.is_retraction() { -1 } else { 1 };
+                    }
+                }
+            }
+        }
+        self.aggregates.update(&self.groups, columns, kinds)
+    }
+
+    /// Whether a group has rows.
+    pub(super) fn is_alive(&self, group: u32) -> bool {
+        self.row_counts.as_ref().is_none_or(|counts| counts[group as usize] > 0)
+    }
+
+    /// Removes groups with all their state.
+    pub(super) fn remove(&mut self, groups: &[u32]) -> Result<()> {
+        self.keys.remove(groups);
+        self.aggregates.clear(groups)?;
+        if let Some(counts) = &mut self.row_counts {
+            groups.iter().for_each(|group| counts[*group as usize] = 0);
+        }
+        Ok(())
+    }
+
+    /// Keys, row count (when rows can be taken back) and accumulator state of these groups.
+    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
+        let mut columns = self.keys.keys(groups)?;
+        if let Some(counts) = &self.row_counts {
+            let counts = groups.iter().map(|group| counts[*group as usize]);
+            columns.push(Arc::new(Int64Array::from_iter_values(counts)));
+        }
+        columns.extend(self.aggregates.state(groups)?);
+        Ok(columns)
+    }
+
+    /// All groups as rows of state; `first` are columns before the keys, given the number of rows.
+    pub(super) fn snapshot(
+        &self,
+        max_parallelism: u32,
+        first: impl FnOnce(usize) -> Vec<ArrayRef>,
+    ) -> Result<Option<RecordBatch>> {
+        let groups = self.keys.groups();
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), max_parallelism);
+        let mut columns = first(groups.len());
+        columns.extend(self.state(&groups)?);
+        state_rows(key_groups, columns).map(Some)
+    }
+
+    /// Merges rows of state: keys, row count, accumulators.
+    pub(super) fn merge(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let (keys, mut state) = columns.split_at(self.num_keys);
+        let num_rows = columns.first().map_or(0, |column| column.len());
+        if num_rows == 0 {
+            return Ok(());
+        }
+        self.assign(keys, num_rows)?;
+        if let Some(counts) = &mut self.row_counts {
+            let added = state[0].as_primitive::<Int64Type>().values();
+            self.groups.iter().zip(added).for_each(|(group, count)| counts[*group as usize] += count);
+            state = &state[1..];
+        }
+        self.aggregates.merge(&self.groups, state)
+    }
+
+    /// Merges all groups of another table.
+    pub(super) fn merge_table(&mut self, other: &GroupTable) -> Result<()> {
+        let groups = other.keys.groups();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let mut columns = other.state(&groups)?;
+        let state = columns.split_off(self.num_keys);
+        self.hashes.clear();
+        self.hashes.extend(groups.iter().map(|group| other.keys.hash(*group)));
+        self.keys.assign(&columns, &self.hashes, &mut self.groups)?;
+        self.resize();
+        let mut state = state.as_slice();
+        if let Some(counts) = &mut self.row_counts {
+            let added = state[0].as_primitive::<Int64Type>().values();
+            self.groups.iter().zip(added).for_each(|(group, count)| counts[*group as usize] += count);
+            state = &state[1..];
+        }
+        self.aggregates.merge(&self.groups, state)
+    }
+
+    /// The Arrow types of the keys.
+    pub(super) fn key_types(&self) -> Result<Vec<DataType>> {
+        Ok(self.keys.keys(&[])?.iter().map(|column| column.data_type().clone()).collect())
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes()
+            + self.aggregates.bytes()
+            + self.row_counts.as_ref().map_or(0, |counts| counts.capacity() * size_of::<i64>())
+    }
+}

@@ -1,0 +1,33 @@
+//! Helpers of state tables: rows with their key group first, and which of them a range takes.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array};
+use arrow::compute;
+use arrow::datatypes::{Field, Schema, UInt16Type};
+
+use crate::error::Result;
+use crate::types::{KeyGroup, KeyGroupRange};
+
+/// Rows of state under the names `key_group`, `column_1`, …
+pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    let mut all: Vec<ArrayRef> = vec![Arc::new(key_groups)];
+    all.extend(columns);
+    let name = |index: usize| if index == 0 { "key_group".to_string() } else { format!("column_{index}") };
+    let fields = all.iter().enumerate().map(|(index, column)| Field::new(name(index), column.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Ok(RecordBatch::try_new(schema, all)?)
+}
+
+/// The key groups of hashes.
+pub(super) fn key_groups_of(hashes: impl Iterator<Item = u64>, max_parallelism: u32) -> UInt16Array {
+    UInt16Array::from_iter_values(hashes.map(|hash| KeyGroup::of_hash(hash, max_parallelism).0))
+}
+
+/// The columns after the key group, of the rows whose key group is in `range`.
+pub(super) fn rows_in_range(rows: &RecordBatch, range: KeyGroupRange) -> Result<Vec<ArrayRef>> {
+    let groups = rows.column(0).as_primitive::<UInt16Type>().values();
+    let mask = BooleanArray::from_iter(groups.iter().map(|group| Some(range.contains(KeyGroup(*group)))));
+    let predicate = compute::FilterBuilder::new(&mask).optimize().build();
+    Ok(rows.columns()[1..].iter().map(|column| predicate.filter(column)).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,10 @@
+//! Windows over a time attribute: which rows belong to which, aggregation by slices, and rows with their windows attached.
+
+mod assigner;
+mod slices;
+mod time;
+mod window_aggregate;
+mod window_table_function;
+
+pub use window_aggregate::WindowAggregate;
+pub use window_table_function::WindowTableFunction;

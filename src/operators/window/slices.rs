@@ -1,0 +1,117 @@
+//! The slices of a window aggregation: for each a table of its groups; and how far windows have fired. This is all its state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt16Array};
+use arrow::datatypes::{DataType, Int64Type};
+
+use crate::error::Result;
+use crate::expr::{AggregateCall, FunctionRegistry};
+use crate::operators::group_table::GroupTable;
+use crate::operators::keyed_state::{rows_in_range, state_rows};
+use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::types::KeyGroupRange;
+
+/// A slice, or a window that came with the rows: local milliseconds, ordered by end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SliceKey {
+    pub(super) end: i64,
+    pub(super) start: i64,
+}
+
+/// The open slices, the earliest first.
+pub(super) struct Slices {
+    pub(super) open: BTreeMap<SliceKey, GroupTable>,
+    pub(super) num_keys: usize,
+    pub(super) aggregates: Vec<AggregateCall>,
+    pub(super) input_retracts: bool,
+    pub(super) functions: Arc<FunctionRegistry>,
+    pub(super) max_parallelism: u32,
+}
+
+impl Slices {
+    /// The table of a slice, made when there is none.
+    pub(super) fn table(&mut self, slice: SliceKey, keys: &[ArrayRef]) -> Result<&mut GroupTable> {
+        if !self.open.contains_key(&slice) {
+            let types: Vec<DataType> = keys.iter().map(|column| column.data_type().clone()).collect();
+            let table = self.new_table(&types)?;
+            self.open.insert(slice, table);
+        }
+        Ok(self.open.get_mut(&slice).expect("inserted above"))
+    }
+
+    /// An empty table.
+    pub(super) fn new_table(&self, key_types: &[DataType]) -> Result<GroupTable> {
+        GroupTable::new(key_types, &self.aggregates, &self.functions, self.input_retracts)
+    }
+}
+
+impl StateTable for Slices {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let mut rows = Vec::new();
+        for (slice, table) in &self.open {
+            let bounds = |count| -> Vec<ArrayRef> {
+                [slice.end, slice.start].map(|time| Arc::new(Int64Array::from_value(time, count)) as ArrayRef).to_vec()
+            };
+            rows.extend(table.snapshot(self.max_parallelism, bounds)?);
+        }
+        Ok(StateTableSnapshot { rows })
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        for rows in &snapshot.rows {
+            let columns = rows_in_range(rows, range)?;
+            if columns[0].is_empty() {
+                continue;
+            }
+            let bound = |index: usize| columns[index].as_primitive::<Int64Type>().value(0);
+            let slice = SliceKey { end: bound(0), start: bound(1) };
+            let num_keys = self.num_keys;
+            self.table(slice, &columns[2..2 + num_keys])?.merge(&columns[2..])?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.open.values().map(GroupTable::bytes).sum()
+    }
+}
+
+/// How far event time (or, for processing time, the clock) had come: windows that it passed have fired.
+pub(super) struct Progress {
+    pub(super) time: i64,
+    pub(super) key_groups: KeyGroupRange,
+    restored: bool,
+}
+
+impl Progress {
+    pub(super) fn new(key_groups: KeyGroupRange) -> Self {
+        Progress { time: i64::MIN, key_groups, restored: false }
+    }
+}
+
+/// A row for each key group, so that the progress survives whatever the range; the least of several counts, so that none is late
+/// that was not.
+impl StateTable for Progress {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let key_groups = UInt16Array::from_iter_values(self.key_groups.groups());
+        let times = Int64Array::from_value(self.time, key_groups.len());
+        Ok(StateTableSnapshot { rows: vec![state_rows(key_groups, vec![Arc::new(times)])?] })
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        for rows in &snapshot.rows {
+            let columns = rows_in_range(rows, range)?;
+            if let Some(least) = columns[0].as_primitive::<Int64Type>().values().iter().min() {
+                self.time = if self.restored { self.time.min(*least) } else { *least };
+                self.restored = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<i64>()
+    }
+}

@@ -1,0 +1,347 @@
+//! GROUP BY a window: rows go into slices, and when event time (or the clock) passes the end of a window its slices are merged and emitted.
+//!
+//! A batch is cut only where one of its watermark steps makes a window due. A row is late when *all* its windows have fired: it is
+//! dropped and counted. A row whose first windows have fired counts for the others, as in Flink.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute;
+
+use super::assigner::WindowAssigner;
+use super::slices::{Progress, SliceKey, Slices};
+use super::time::{WindowTime, constant_timestamps};
+use crate::config::BATCH_ROWS;
+use crate::error::Result;
+use crate::operators::group_table::GroupTable;
+use crate::runtime::{Operator, OperatorContext, Output, StateTable};
+use crate::stream_graph::{WindowAggregateSpec, WindowProperty, WindowSource};
+use crate::types::{Batch, InputNumber, Watermark};
+
+/// GROUP BY a window.
+pub struct WindowAggregate {
+    spec: WindowAggregateSpec,
+    time: WindowTime,
+    /// None: rows carry their windows.
+    assigner: Option<WindowAssigner>,
+    is_proctime: bool,
+    slices: Slices,
+    progress: Progress,
+    /// Input columns that are read: of others nothing is copied.
+    used: Vec<bool>,
+    batch_rows: usize,
+    context: OperatorContext,
+}
+
+/// The rows of a batch since it was last cut, by slice, without the late ones.
+#[derive(Default)]
+struct Pending {
+    slices: Vec<(SliceKey, Vec<u32>)>,
+    earliest: Option<SliceKey>,
+}
+
+impl Pending {
+    #[inline]
+    fn add(&mut self, slice: SliceKey, row: usize) {
+        match self.slices.last_mut() {
+            Some((last, rows)) if *last == slice => rows.push(row as u32),
+            _ => match self.slices.iter().position(|(known, _)| *known == slice) {
+                Some(at) => {
+                    self.slices[at].1.push(row as u32);
+                    let last = self.slices.len() - 1;
+                    self.slices.swap(at, last);
+                }
+                None => {
+                    self.slices.push((slice, vec![row as u32]));
+                    self.earliest = Some(self.earliest.map_or(slice, |earliest| earliest.min(slice)));
+                }
+            },
+        }
+    }
+}
+
+impl WindowAggregate {
+    /// From its spec.
+    pub fn new(spec: WindowAggregateSpec, context: &OperatorContext) -> Result<Self> {
+        let (time_type, assigner) = match &spec.window {
+            WindowSource::Assigned(window) => (&window.time_type, Some(WindowAssigner::new(window.kind))),
+            WindowSource::Attached { time_type, .. } => (time_type, None),
+        };
+        let time = WindowTime::new(time_type, context.configuration.time_zone());
+        let is_proctime = time_type.is_proctime();
+        let slices = Slices {
+            open: Default::default(),
+            num_keys: spec.keys.len(),
+            aggregates: spec.aggregates.clone(),
+            input_retracts: spec.input_retracts,
+            functions: Arc::clone(&context.environment.functions),
+            max_parallelism: context.max_parallelism,
+        };
+        let read = slices.new_table(&[])?.aggregates.input_columns();
+        let mut used = vec![false; spec.keys.iter().chain(&read).map(|column| column + 1).max().unwrap_or(0)];
+        spec.keys.iter().chain(&read).for_each(|column| used[*column] = true);
+        Ok(WindowAggregate {
+            time,
+            assigner,
+            is_proctime,
+            slices,
+            progress: Progress::new(context.key_groups),
+            used,
+            batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
+            context: context.clone(),
+            spec,
+        })
+    }
+
+    /// The slice of each row.
+    fn slices_of(&self, batch: &Batch) -> Result<Vec<SliceKey>> {
+        match (&self.spec.window, &self.assigner) {
+            (WindowSource::Assigned(window), Some(assigner)) => {
+                let slice = |time: i64| {
+                    let end = assigner.slice_end(time);
+                    SliceKey { end, start: end - assigner.slice }
+                };
+                if self.is_proctime {
+                    let now = self.time.to_local(self.context.environment.clock.now_ms());
+                    return Ok(vec![slice(now); batch.num_rows()]);
+                }
+                Ok(self.time.local_times(batch.column(window.time_column))?.into_iter().map(slice).collect())
+            }
+            (WindowSource::Attached { start, end, .. }, _) => {
+                let starts = super::time::milliseconds(batch.column(*start), 3)?;
+                let ends = super::time::milliseconds(batch.column(*end), 3)?;
+                Ok(starts.into_iter().zip(ends).map(|(start, end)| SliceKey { end, start }).collect())
+            }
+            (WindowSource::Assigned(_), None) => unreachable!("an assigned window has its assigner"),
+        }
+    }
+
+    /// The ends of the first and the last window of a slice.
+    fn window_ends(&self, slice: SliceKey) -> (i64, i64) {
+        match &self.assigner {
+            Some(assigner) => (assigner.first_window_end(slice.end), assigner.last_window_end(slice.end)),
+            None => (slice.end, slice.end),
+        }
+    }
+
+    fn slide(&self) -> i64 {
+        self.assigner.map_or(1, |assigner| assigner.slide)
+    }
+
+    /// Whether a window has fired by `time`.
+    fn has_fired(&self, window_end: i64, time: i64) -> bool {
+        self.time.trigger(window_end - 1) <= time
+    }
+
+    /// The end of the first window of a slice that has not fired by `time`; none = all have.
+    fn next_window_end(&self, slice: SliceKey, time: i64) -> Option<i64> {
+        let (mut end, last) = self.window_ends(slice);
+        while end <= last && self.has_fired(end, time) {
+            end += self.slide();
+        }
+        (end <= last).then_some(end)
+    }
+
+    /// Takes in a batch, cutting it where a step makes a window due.
+    fn add_batch(&mut self, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let steps = batch.take_steps();
+        if batch.num_rows() == 0 {
+            return steps.last().map_or(Ok(()), |watermark| self.advance(watermark.0, output));
+        }
+        let slices = self.slices_of(&batch)?;
+        let mut pending = Pending::default();
+        let mut row = 0;
+        for step in steps.as_slice() {
+            row = self.gather(&slices, row, step.rows_before as usize, &mut pending);
+            let earliest = self.slices.open.keys().next().copied().into_iter().chain(pending.earliest).min();
+            let due = earliest.and_then(|slice| self.next_window_end(slice, self.progress.time));
+            if due.is_some_and(|end| self.has_fired(end, step.watermark.0)) {
+                self.add_rows(&batch, std::mem::take(&mut pending))?;
+                self.advance(step.watermark.0, output)?;
+            }
+            self.progress.time = self.progress.time.max(step.watermark.0);
+        }
+        self.gather(&slices, row, slices.len(), &mut pending);
+        self.add_rows(&batch, pending)?;
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    /// Sorts rows into slices, leaving out and counting the late ones.
+    fn gather(&self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
+        let mut known: Option<(SliceKey, bool)> = None;
+        let mut late_rows = 0;
+        for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
+            let late = match known {
+                Some((last, late)) if last == *slice => late,
+                _ => self.is_late(*slice),
+            };
+            known = Some((*slice, late));
+            if late {
+                late_rows += 1;
+            } else {
+                pending.add(*slice, row);
+            }
+        }
+        if late_rows > 0 {
+            self.context.metrics.late_rows.fetch_add(late_rows, Ordering::Relaxed);
+        }
+        to.max(from)
+    }
+
+    fn is_late(&self, slice: SliceKey) -> bool {
+        !self.is_proctime && self.has_fired(self.window_ends(slice).1, self.progress.time)
+    }
+
+    fn add_rows(&mut self, batch: &Batch, pending: Pending) -> Result<()> {
+        for (slice, rows) in pending.slices {
+            if self.next_window_end(slice, i64::MIN).is_none() {
+                continue; // windows lie apart, and the row between them
+            }
+            if rows.len() == batch.num_rows() {
+                self.add_to_slice(slice, batch)?;
+            } else {
+                self.add_to_slice(slice, &self.take(batch, rows)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of a batch, with the columns that are read; in place of others stands any column of theirs.
+    fn take(&self, batch: &Batch, rows: Vec<u32>) -> Result<Batch> {
+        let (first, count) = (rows[0] as usize, rows.len());
+        if rows[count - 1] as usize - first + 1 == count {
+            return Ok(batch.slice(first, count));
+        }
+        let rows = UInt32Array::from(rows);
+        let mut columns = Vec::with_capacity(self.used.len());
+        for (column, used) in batch.columns().iter().zip(&self.used) {
+            columns.push(if *used { compute::take(column, &rows, None)? } else { column.slice(0, count) });
+        }
+        Ok(Batch::new(columns, count).with_kinds(batch.kinds().map(|kinds| kinds.take(&rows))))
+    }
+
+    fn add_to_slice(&mut self, slice: SliceKey, batch: &Batch) -> Result<()> {
+        let keys: Vec<ArrayRef> = self.spec.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        let table = self.slices.table(slice, &keys)?;
+        table.assign(&keys, batch.num_rows())?;
+        table.update(batch.columns(), batch.kinds())
+    }
+
+    /// Fires all windows that are due at `time`, in the order of their ends.
+    fn advance(&mut self, time: i64, output: &mut dyn Output) -> Result<()> {
+        while let Some(slice) = self.slices.open.keys().next().copied() {
+            let Some(end) = self.next_window_end(slice, self.progress.time) else {
+                self.slices.open.pop_first();
+                continue;
+            };
+            if !self.has_fired(end, time) {
+                break;
+            }
+            self.fire(slice, end, output)?;
+            // From here on this window counts as fired; its trigger lies between the former progress and `time`.
+            self.progress.time = self.progress.time.max(self.time.trigger(end - 1));
+        }
+        self.progress.time = self.progress.time.max(time);
+        output_watermark(self.is_proctime, time, output)
+    }
+
+    /// Emits a window and closes the slices that no later window needs.
+    fn fire(&mut self, first: SliceKey, end: i64, output: &mut dyn Output) -> Result<()> {
+        let Some(assigner) = self.assigner else {
+            let table = self.slices.open.remove(&first).expect("it is the first one");
+            return self.emit(&table, first.start, first.end, output);
+        };
+        let start = end - assigner.size;
+        let in_window: Vec<SliceKey> =
+            self.slices.open.keys().take_while(|slice| slice.end <= end).filter(|slice| slice.end > start).copied().collect();
+        if let [slice] = in_window[..] {
+            let table = self.slices.open.remove(&slice).expect("it is open");
+            self.emit(&table, start, end, output)?;
+            if assigner.last_window_end(slice.end) > end {
+                self.slices.open.insert(slice, table);
+            }
+            return Ok(());
+        }
+        let mut merged: Option<GroupTable> = None;
+        for slice in &in_window {
+            let table = &self.slices.open[slice];
+            if merged.is_none() {
+                merged = Some(self.slices.new_table(&table.key_types()?)?);
+            }
+            merged.as_mut().expect("made above").merge_table(table)?;
+        }
+        if let Some(merged) = merged {
+            self.emit(&merged, start, end, output)?;
+        }
+        in_window.iter().filter(|slice| assigner.last_window_end(slice.end) <= end).for_each(|slice| {
+            self.slices.open.remove(slice);
+        });
+        Ok(())
+    }
+
+    /// Emits the groups of a window.
+    fn emit(&self, table: &GroupTable, start: i64, end: i64, output: &mut dyn Output) -> Result<()> {
+        let mut groups = table.keys.groups();
+        groups.retain(|group| table.is_alive(*group));
+        for chunk in groups.chunks(self.batch_rows) {
+            let mut columns = table.keys.keys(chunk)?;
+            columns.extend(table.aggregates.evaluate(chunk)?);
+            for property in &self.spec.properties {
+                columns.push(match property {
+                    WindowProperty::Start => constant_timestamps(start, chunk.len()),
+                    WindowProperty::End => constant_timestamps(end, chunk.len()),
+                    WindowProperty::Time => self.time.window_times(std::iter::repeat_n(end, chunk.len())),
+                });
+            }
+            output.batch(Batch::new(columns, chunk.len()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Of the clock's progress nobody downstream is told.
+fn output_watermark(is_proctime: bool, time: i64, output: &mut dyn Output) -> Result<()> {
+    if is_proctime { Ok(()) } else { output.watermark(Watermark(time)) }
+}
+
+impl Operator for WindowAggregate {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        if !self.is_proctime {
+            return self.add_batch(batch, output);
+        }
+        self.process_time(self.context.environment.clock.now_ms(), output)?;
+        let steps = batch.take_steps();
+        let mut pending = Pending::default();
+        let slices = self.slices_of(&batch)?;
+        self.gather(&slices, 0, slices.len(), &mut pending);
+        self.add_rows(&batch, pending)?;
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        if self.is_proctime { output.watermark(watermark) } else { self.advance(watermark.0, output) }
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        let slice = *self.slices.open.keys().next().filter(|_| self.is_proctime)?;
+        // The clock must have passed the last millisecond of the window.
+        self.next_window_end(slice, self.progress.time).map(|end| self.time.trigger(end - 1).saturating_add(1))
+    }
+
+    fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
+        if self.is_proctime { self.advance(now_ms - 1, output) } else { Ok(()) }
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("slices", &mut self.slices), ("progress", &mut self.progress)]
+    }
+}
+
+#[cfg(test)]
+#[path = "window_aggregate_tests.rs"]
+mod tests;

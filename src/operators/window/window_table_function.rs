@@ -1,0 +1,107 @@
+//! A window table function without aggregation: each row once for each of its windows, with window_start, window_end and window_time.
+//!
+//! Late rows are no concern here. The latest window of a row comes first, as in Flink.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, TimestampMillisecondArray, UInt32Array};
+use arrow::compute;
+
+use super::assigner::WindowAssigner;
+use super::time::WindowTime;
+use crate::error::Result;
+use crate::runtime::{Operator, OperatorContext, Output};
+use crate::stream_graph::WindowSpec;
+use crate::types::{Batch, InputNumber};
+
+/// A window table function without aggregation.
+pub struct WindowTableFunction {
+    spec: WindowSpec,
+    time: WindowTime,
+    assigner: WindowAssigner,
+    context: OperatorContext,
+}
+
+impl WindowTableFunction {
+    /// From its spec.
+    pub fn new(spec: WindowSpec, context: &OperatorContext) -> Self {
+        let time = WindowTime::new(&spec.time_type, context.configuration.time_zone());
+        WindowTableFunction { time, assigner: WindowAssigner::new(spec.kind), context: context.clone(), spec }
+    }
+
+    fn local_times(&self, batch: &Batch) -> Result<Vec<i64>> {
+        if self.spec.time_type.is_proctime() {
+            return Ok(vec![self.time.to_local(self.context.environment.clock.now_ms()); batch.num_rows()]);
+        }
+        self.time.local_times(batch.column(self.spec.time_column))
+    }
+
+    fn expand(&self, batch: &Batch) -> Result<Batch> {
+        let (mut rows, mut starts) = (Vec::new(), Vec::new());
+        let mut rows_until = Vec::with_capacity(batch.num_rows() + 1);
+        rows_until.push(0);
+        for (row, time) in self.local_times(batch)?.into_iter().enumerate() {
+            for start in self.assigner.window_starts(time) {
+                rows.push(row as u32);
+                starts.push(start);
+            }
+            rows_until.push(rows.len() as u32);
+        }
+        let num_rows = rows.len();
+        let unchanged = self.assigner.is_tumbling();
+        let rows = UInt32Array::from(rows);
+        let mut columns: Vec<ArrayRef> = if unchanged {
+            batch.columns().to_vec()
+        } else {
+            batch.columns().iter().map(|column| compute::take(column, &rows, None)).collect::<std::result::Result<_, _>>()?
+        };
+        let size = self.assigner.size;
+        columns.push(Arc::new(TimestampMillisecondArray::from_iter_values(starts.iter().copied())));
+        columns.push(Arc::new(TimestampMillisecondArray::from_iter_values(starts.iter().map(|start| start + size))));
+        columns.push(self.time.window_times(starts.iter().map(|start| start + size)));
+        let steps = batch.steps().remap(|before| rows_until[before as usize]);
+        let kinds = batch.kinds().map(|kinds| if unchanged { kinds.clone() } else { kinds.take(&rows) });
+        Ok(Batch::new(columns, num_rows).with_kinds(kinds).with_steps(steps))
+    }
+}
+
+impl Operator for WindowTableFunction {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        if !self.spec.time_type.is_proctime() && batch.column(self.spec.time_column).null_count() > 0 {
+            // Flink drops rows without a time here.
+            batch = batch.filter(&compute::is_not_null(batch.column(self.spec.time_column))?)?;
+        }
+        output.batch(self.expand(&batch)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operators::testing::*;
+    use crate::stream_graph::WindowKind;
+
+    #[test]
+    fn a_row_comes_once_for_each_window_the_latest_first() {
+        let kind = WindowKind::Hop { slide_ms: 5_000, size_ms: 10_000, offset_ms: 0 };
+        let spec = WindowSpec { kind, time_column: 2, time_type: rowtime() };
+        let mut operator = WindowTableFunction::new(spec, &context());
+        let mut output = Lines::default();
+        push(&mut operator, batch(&["+I a 1 1000", "~500", "+I b 2 NULL", "+U c 3 12000", "~700"]), &mut output);
+        assert_eq!(
+            output.take(),
+            [
+                "+I a 1 1000 0 10000 9999",
+                "+I a 1 1000 -5000 5000 4999",
+                "~500",
+                "+U c 3 12000 10000 20000 19999",
+                "+U c 3 12000 5000 15000 14999",
+                "~700",
+            ]
+        );
+    }
+}

@@ -18,6 +18,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 mod upsert_keys;
+mod validate;
 mod window_trace;
 
 pub use context::PlannerContext;

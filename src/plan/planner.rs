@@ -2,6 +2,8 @@
 
 use super::changelog::{self, Changelog};
 use super::generator::generate;
+use super::rules::{is_enabled, share_scans};
+use super::validate::validate;
 use super::{LogicalPlan, PlannerContext, optimize};
 use crate::error::Result;
 use crate::stream_graph::StreamGraph;
@@ -38,10 +40,15 @@ pub fn plan_inserts(plans: Vec<LogicalPlan>, cx: &PlannerContext) -> Result<Plan
 }
 
 fn plan_job(plans: Vec<LogicalPlan>, result: Option<ResultId>, cx: &PlannerContext) -> Result<PlannedJob> {
+    let mut optimized = plans.iter().map(|plan| optimize(plan.clone(), cx)).collect::<Result<Vec<_>>>()?;
+    if is_enabled(cx) {
+        optimized = share_scans(optimized, cx)?;
+    }
     let queries = plans
         .into_iter()
-        .map(|logical| {
-            let optimized = optimize(logical.clone(), cx)?;
+        .zip(optimized)
+        .map(|(logical, optimized)| {
+            validate(&optimized)?;
             let changelog = changelog::derive(&optimized, cx)?;
             Ok(PlannedQuery { logical, optimized, changelog })
         })

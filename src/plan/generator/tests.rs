@@ -37,12 +37,12 @@ fn a_group_aggregate_is_reached_by_its_keys() {
     check(
         aggregate(scan(), &[0], vec![count("n"), sum(1, "s")]),
         expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
-        [2] GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n, SUM(price) AS s]) (parallelism=1)
-            <- [1] input=0 HASH[item]
-        [3] Collect(fields=[item, n, s]) (parallelism=1)
-            <- [2] input=0 FORWARD
-    "#]],
+            [1] TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price]) (parallelism=1)
+            [2] GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n, SUM(price) AS s]) (parallelism=1)
+                <- [1] input=0 HASH[item]
+            [3] Collect(fields=[item, n, s]) (parallelism=1)
+                <- [2] input=0 FORWARD
+        "#]],
     );
 }
 
@@ -53,12 +53,12 @@ fn a_global_aggregate_runs_alone() {
         &session,
         aggregate(scan(), &[], vec![count("n")]),
         expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=4)
-        [2] GroupAggregate(select=[COUNT(*) AS n]) (parallelism=1)
-            <- [1] input=0 GLOBAL
-        [3] Collect(fields=[n]) (parallelism=1)
-            <- [2] input=0 FORWARD
-    "#]],
+            [1] TableSourceScan(table=[[c, d, bids, project=[]]], fields=[]) (parallelism=4)
+            [2] GroupAggregate(select=[COUNT(*) AS n]) (parallelism=1)
+                <- [1] input=0 GLOBAL
+            [3] Collect(fields=[n]) (parallelism=1)
+                <- [2] input=0 FORWARD
+        "#]],
     );
 }
 
@@ -70,16 +70,14 @@ fn a_window_aggregate_takes_the_place_of_its_table_function() {
         &session,
         aggregate(windowed, &[3, 4, 0], vec![count("n")]),
         expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
-        [2] WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)]) (parallelism=1)
-            <- [1] input=0 FORWARD
-        [3] WindowAggregate(groupBy=[item], window=[TUMBLE(time_col=[ts], size=[10 s])], select=[item, COUNT(*) AS n, start('w$) AS window_start, end('w$) AS window_end]) (parallelism=1)
-            <- [2] input=0 HASH[item]
-        [4] Calc(select=[window_start, window_end, item, n]) (parallelism=1)
-            <- [3] input=0 FORWARD
-        [5] Collect(fields=[window_start, window_end, item, n]) (parallelism=1)
-            <- [4] input=0 FORWARD
-    "#]],
+            [1] TableSourceScan(table=[[c, d, bids, watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts]) (parallelism=1)
+            [2] WindowAggregate(groupBy=[item], window=[TUMBLE(time_col=[ts], size=[10 s])], select=[item, COUNT(*) AS n, start('w$) AS window_start, end('w$) AS window_end]) (parallelism=1)
+                <- [1] input=0 HASH[item]
+            [3] Calc(select=[window_start, window_end, item, n]) (parallelism=1)
+                <- [2] input=0 FORWARD
+            [4] Collect(fields=[window_start, window_end, item, n]) (parallelism=1)
+                <- [3] input=0 FORWARD
+        "#]],
     );
 }
 
@@ -141,24 +139,22 @@ fn sorts_choose_their_strategy() {
     check(
         sort(scan(), &[], 0, Some(5)),
         expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
-        [2] Limit(offset=[0], fetch=[5]) (parallelism=1)
-            <- [1] input=0 FORWARD
-        [3] Collect(fields=[item, price, ts]) (parallelism=1)
-            <- [2] input=0 FORWARD
-    "#]],
+            [1] TableSourceScan(table=[[c, d, bids, limit=[5]]], fields=[item, price, ts]) (parallelism=1)
+            [2] Limit(offset=[0], fetch=[5]) (parallelism=1)
+                <- [1] input=0 FORWARD
+            [3] Collect(fields=[item, price, ts]) (parallelism=1)
+                <- [2] input=0 FORWARD
+        "#]],
     );
     check(
         sort(scan_with_watermark(), &[2], 0, None),
         expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
-        [2] WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)]) (parallelism=1)
-            <- [1] input=0 FORWARD
-        [3] TemporalSort(orderBy=[ts ASC]) (parallelism=1)
-            <- [2] input=0 GLOBAL
-        [4] Collect(fields=[item, price, ts]) (parallelism=1)
-            <- [3] input=0 FORWARD
-    "#]],
+            [1] TableSourceScan(table=[[c, d, bids, watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts]) (parallelism=1)
+            [2] TemporalSort(orderBy=[ts ASC]) (parallelism=1)
+                <- [1] input=0 GLOBAL
+            [3] Collect(fields=[item, price, ts]) (parallelism=1)
+                <- [2] input=0 FORWARD
+        "#]],
     );
     check(
         sort(scan_of(table("file", "bounded", &[], &[])), &[1], 2, None),
@@ -206,10 +202,8 @@ fn parallelism_differs_only_where_asked_for() {
     let job = plan_inserts(vec![plan], &session.cx()).unwrap();
     expect![[r#"
         [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
-        [2] Calc(select=[item, price, ts]) (parallelism=2)
+        [2] Sink(table=[c.d.out], fields=[item, price, ts]) (parallelism=3)
             <- [1] input=0 REBALANCE
-        [3] Sink(table=[c.d.out], fields=[item, price, ts]) (parallelism=3)
-            <- [2] input=0 REBALANCE
     "#]]
     .assert_eq(&job.stream_graph.to_string());
 }
@@ -221,7 +215,7 @@ fn updates_stay_together_on_the_way_to_a_wider_sink() {
     let keyed = |key: &[&str]| sink(totals(), table("out", "retract", key, &[("sink.parallelism", "3")]));
     let job = plan_inserts(vec![keyed(&["item"])], &session.cx()).unwrap();
     expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
+        [1] TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price]) (parallelism=1)
         [2] GroupAggregate(groupBy=[item], select=[item, SUM(price) AS price]) (parallelism=1)
             <- [1] input=0 HASH[item]
         [3] Sink(table=[c.d.out], fields=[item, price]) (parallelism=3)
@@ -230,7 +224,7 @@ fn updates_stay_together_on_the_way_to_a_wider_sink() {
     .assert_eq(&job.stream_graph.to_string());
     let job = plan_inserts(vec![keyed(&[])], &session.cx()).unwrap();
     expect![[r#"
-        [1] TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts]) (parallelism=1)
+        [1] TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price]) (parallelism=1)
         [2] GroupAggregate(groupBy=[item], select=[item, SUM(price) AS price]) (parallelism=1)
             <- [1] input=0 HASH[item]
         [3] Sink(table=[c.d.out], fields=[item, price]) (parallelism=3)

@@ -1,11 +1,25 @@
 //! The rules that rewrite a bound plan, one a file, and their order.
 //!
-//! Every rule keeps the rows and the columns of the plan: names, types and order. A mandatory one lowers what the generator knows no operator for;
-//! all others only make the job cheaper and are left out when `sql.optimizer.enabled` is false.
+//! Every rule keeps the rows and the columns of the plan: names, types and order. A mandatory one lowers what the generator knows
+//! no operator for; all others only make the job cheaper and are left out when `sql.optimizer.enabled` is false.
 
+mod defer_computed;
+mod expressions;
+mod fold_values;
+mod merge_projects;
 mod null_rejection;
+mod prune_columns;
+mod push_filters;
+mod push_into_scan;
+mod push_watermark;
 mod rule;
+mod share_aggregates;
+mod share_scans;
+mod simplify;
+#[cfg(test)]
+mod tests;
 mod window_aggregate;
 
 pub use null_rejection::rejects_nulls;
-pub use rule::optimize;
+pub use rule::{is_enabled, optimize};
+pub use share_scans::share_scans;

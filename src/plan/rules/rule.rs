@@ -1,30 +1,66 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
-use super::window_aggregate;
+use super::{
+    defer_computed, fold_values, merge_projects, prune_columns, push_filters, push_into_scan, push_watermark, share_aggregates,
+    simplify, window_aggregate,
+};
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
+use crate::plan::validate::validate;
 use crate::plan::{LogicalPlan, PlannerContext};
 
 /// A rewriting of a whole plan.
 pub(super) struct Rule {
     /// Its name.
     pub name: &'static str,
-    /// Whether a plan cannot run without it.
+    /// Whether a plan cannot run, or not as it should, without it.
     pub mandatory: bool,
     /// Rewrites a plan, from the root down as it sees fit.
     pub apply: fn(LogicalPlan, &PlannerContext) -> Result<LogicalPlan>,
 }
 
 /// All rules, in the order in which they run.
-pub(super) const RULES: &[Rule] = &[Rule { name: "window_aggregate", mandatory: true, apply: window_aggregate::apply }];
+pub(super) const RULES: &[Rule] = &[
+    optional("simplify", simplify::apply),
+    optional("fold_values", fold_values::apply),
+    // Computed columns first leave the way of filters, which then go down to the table.
+    optional("defer_computed", defer_computed::apply),
+    optional("merge_projects", merge_projects::apply),
+    optional("push_filters", push_filters::apply),
+    optional("share_aggregates", share_aggregates::apply),
+    mandatory("window_aggregate", window_aggregate::apply),
+    // With all filters and windows in place it is clear what is read; scans are still bare.
+    optional("prune_columns", prune_columns::apply),
+    // Pruning leaves projections in the way of filters.
+    optional("push_filters", push_filters::apply),
+    optional("merge_projects", merge_projects::apply),
+    mandatory("push_watermark", push_watermark::apply),
+    optional("push_into_scan", push_into_scan::apply),
+];
+
+const fn optional(name: &'static str, apply: fn(LogicalPlan, &PlannerContext) -> Result<LogicalPlan>) -> Rule {
+    Rule { name, mandatory: false, apply }
+}
+
+const fn mandatory(name: &'static str, apply: fn(LogicalPlan, &PlannerContext) -> Result<LogicalPlan>) -> Rule {
+    Rule { name, mandatory: true, apply }
+}
+
+/// Whether rules run that a plan can do without.
+pub fn is_enabled(cx: &PlannerContext) -> bool {
+    cx.configuration.boolean(&OPTIMIZER_ENABLED)
+}
 
 /// Rewrites a bound plan by all rules that are enabled.
 pub fn optimize(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
-    let enabled = cx.configuration.boolean(&OPTIMIZER_ENABLED);
+    let enabled = is_enabled(cx);
     RULES.iter().filter(|rule| enabled || rule.mandatory).try_fold(plan, |plan, rule| {
         let schema = plan.schema().clone();
         let plan = (rule.apply)(plan, cx)?;
         debug_assert_eq!(*plan.schema(), schema, "rule {} keeps the columns", rule.name);
+        if cfg!(debug_assertions) {
+            validate(&plan).map_err(|error| error.with_detail(format!("after rule {}", rule.name)))?;
+        }
         Ok(plan)
     })
 }

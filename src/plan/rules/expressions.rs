@@ -1,0 +1,76 @@
+//! What rules do with expressions: take conjunctions apart, put columns in place, ask whether a call always gives the same.
+
+use crate::expr::{Expr, FunctionRegistry};
+use crate::plan::LogicalPlan;
+
+/// The terms of a conjunction, nested ones included.
+pub(super) fn conjuncts(predicate: Expr) -> Vec<Expr> {
+    match predicate {
+        Expr::And(terms) => terms.into_iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// All terms as one predicate; none for no terms.
+pub(super) fn conjunction(mut terms: Vec<Expr>) -> Option<Expr> {
+    match terms.len() {
+        0 | 1 => terms.pop(),
+        _ => Some(Expr::And(terms)),
+    }
+}
+
+/// `input` filtered by all terms.
+pub(super) fn filtered(input: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
+    match conjunction(terms) {
+        Some(predicate) => LogicalPlan::Filter { input: Box::new(input), predicate },
+        None => input,
+    }
+}
+
+/// `expr`, which reads the columns of a projection, over what the projection reads.
+pub(super) fn substitute(expr: Expr, projection: &[Expr]) -> Expr {
+    expr.map_columns(&mut |index, _| projection[index].clone())
+}
+
+/// `expr` with its columns moved to where `moved` says.
+pub(super) fn shifted(expr: Expr, moved: &dyn Fn(usize) -> usize) -> Expr {
+    expr.map_columns(&mut |index, data_type| Expr::column(moved(index), data_type))
+}
+
+/// Whether equal rows give equal values, now and later.
+pub(super) fn is_deterministic(expr: &Expr, functions: &FunctionRegistry) -> bool {
+    let call_is = match expr {
+        Expr::Call { function, .. } => functions.scalar(function).is_none_or(|function| function.is_deterministic()),
+        _ => true,
+    };
+    call_is && expr.children().into_iter().all(|child| is_deterministic(child, functions))
+}
+
+/// Whether evaluating it again costs nothing.
+pub(super) fn is_trivial(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column { .. } | Expr::Literal { .. })
+}
+
+/// Whether expressions pass all columns of an input of this width on, in their order.
+pub(super) fn is_identity(exprs: &[Expr], width: usize) -> bool {
+    let passes = |(at, expr): (usize, &Expr)| matches!(expr, Expr::Column { index, .. } if *index == at);
+    exprs.len() == width && exprs.iter().enumerate().all(passes)
+}
+
+/// The same node with each of its own expressions mapped by `f`; those of its inputs stay.
+pub(super) fn map_expressions(plan: LogicalPlan, f: &mut dyn FnMut(Expr) -> Expr) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Project { input, exprs, schema } => {
+            LogicalPlan::Project { input, exprs: exprs.into_iter().map(f).collect(), schema }
+        }
+        LogicalPlan::Filter { input, predicate } => LogicalPlan::Filter { input, predicate: f(predicate) },
+        LogicalPlan::WatermarkAssigner { input, mut watermark, schema } => {
+            watermark.expr = f(watermark.expr);
+            LogicalPlan::WatermarkAssigner { input, watermark, schema }
+        }
+        LogicalPlan::Join { left, right, join_type, condition, schema } => {
+            LogicalPlan::Join { left, right, join_type, condition: f(condition), schema }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,75 @@
+//! Project over Project → one Project, where no work is done twice by it; a Project that changes nothing goes away.
+
+use super::expressions::{is_identity, is_trivial, substitute};
+use super::rule::bottom_up;
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::plan::{LogicalPlan, PlannerContext};
+
+pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
+    bottom_up(plan, &mut |plan| Ok(merged(plan)))
+}
+
+fn merged(plan: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Project { input, exprs, schema } => match *input {
+            LogicalPlan::Project { input, exprs: inner, .. } if can_merge(&exprs, &inner) => {
+                let exprs = exprs.into_iter().map(|expr| substitute(expr, &inner)).collect();
+                merged(LogicalPlan::Project { input, exprs, schema })
+            }
+            other if is_identity(&exprs, other.schema().len()) && *other.schema() == schema => other,
+            other => LogicalPlan::Project { input: Box::new(other), exprs, schema },
+        },
+        other => other,
+    }
+}
+
+/// Whether each of the inner expressions that is read more than once can be evaluated again for nothing. One that is read once
+/// moves as it is, random ones included.
+fn can_merge(outer: &[Expr], inner: &[Expr]) -> bool {
+    let mut uses = vec![0; inner.len()];
+    outer.iter().for_each(|expr| count_uses(expr, &mut uses));
+    inner.iter().zip(uses).all(|(expr, uses)| uses <= 1 || is_trivial(expr))
+}
+
+fn count_uses(expr: &Expr, uses: &mut [usize]) {
+    match expr {
+        Expr::Column { index, .. } => uses[*index] += 1,
+        other => other.children().into_iter().for_each(|child| count_uses(child, uses)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::plan::testing::*;
+
+    fn doubled() -> LogicalPlan {
+        project(scan(), vec![call("*", vec![bigint(1), int_literal(2)], bigint_type())], &["d"])
+    }
+
+    #[test]
+    fn an_expression_used_once_moves_up() {
+        let plan = project(doubled(), vec![call("+", vec![bigint(0), int_literal(1)], bigint_type())], &["e"]);
+        expect![[r#"
+            Project(select=[((price * 2) + 1) AS e])
+            +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]]
+        .assert_eq(&apply(plan, &Session::new().cx()).unwrap().to_string());
+    }
+
+    #[test]
+    fn an_expression_used_twice_stays() {
+        let plan = project(doubled(), vec![call("*", vec![bigint(0), bigint(0)], bigint_type())], &["e"]);
+        assert_eq!(apply(plan.clone(), &Session::new().cx()).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_projection_of_all_columns_goes_away() {
+        assert_eq!(apply(columns(scan(), &[0, 1, 2]), &Session::new().cx()).unwrap(), scan());
+        let renamed = project(scan(), vec![bigint(1)], &["p"]);
+        assert_eq!(apply(renamed.clone(), &Session::new().cx()).unwrap(), renamed);
+    }
+}

@@ -1,0 +1,258 @@
+//! Columns that nothing reads are not read from tables, not carried along and not computed; aggregates that nothing reads likewise.
+//!
+//! Top-down: each node is told which of its output columns are needed, and says where they are now. A node may give more than it
+//! was asked for (a filter needs its own columns too); a projection then cuts the rest off where rows could travel.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::expressions::shifted;
+use crate::error::Result;
+use crate::expr::{AggregateCall, Expr, SortKey};
+use crate::plan::{LogicalPlan, PlannerContext};
+use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
+use crate::types::Schema;
+
+pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
+    if let LogicalPlan::Sink { input, table, schema } = plan {
+        let input = Box::new(prune_all(*input));
+        return Ok(LogicalPlan::Sink { input, table, schema });
+    }
+    Ok(prune_all(plan))
+}
+
+/// Output columns of a node.
+type Columns = BTreeSet<usize>;
+
+/// A pruned node, and where each former column is: none where it is gone.
+struct Pruned {
+    plan: LogicalPlan,
+    places: Vec<Option<usize>>,
+}
+
+impl Pruned {
+    fn unchanged(plan: LogicalPlan) -> Self {
+        let places = (0..plan.schema().len()).map(Some).collect();
+        Pruned { plan, places }
+    }
+
+    fn place(&self, column: usize) -> usize {
+        self.places[column].expect("a column that is needed is kept")
+    }
+
+    fn moved(&self, expr: Expr) -> Expr {
+        shifted(expr, &|column| self.place(column))
+    }
+
+    fn moved_all(&self, columns: &[usize]) -> Vec<usize> {
+        columns.iter().map(|column| self.place(*column)).collect()
+    }
+
+    fn moved_calls(&self, calls: impl IntoIterator<Item = AggregateCall>) -> Vec<AggregateCall> {
+        let moved = |call: AggregateCall| AggregateCall {
+            args: self.moved_all(&call.args),
+            filter: call.filter.map(|filter| self.place(filter)),
+            ..call
+        };
+        calls.into_iter().map(moved).collect()
+    }
+
+    /// Exactly these columns, in their order.
+    fn exactly(self, columns: &Columns) -> Self {
+        let places: Vec<usize> = columns.iter().map(|column| self.place(*column)).collect();
+        let mut positions = vec![None; self.places.len()];
+        columns.iter().enumerate().for_each(|(position, column)| positions[*column] = Some(position));
+        if places.iter().copied().eq(0..self.plan.schema().len()) {
+            return Pruned { plan: self.plan, places: positions };
+        }
+        let schema = self.plan.schema().project(&places);
+        let exprs = places.iter().zip(&schema.fields).map(|(at, field)| Expr::column(*at, field.data_type.clone())).collect();
+        Pruned { plan: LogicalPlan::Project { input: Box::new(self.plan), exprs, schema: Arc::new(schema) }, places: positions }
+    }
+}
+
+/// Where kept columns of a node of this width are.
+fn places(kept: &[usize], width: usize) -> Vec<Option<usize>> {
+    let mut places = vec![None; width];
+    kept.iter().enumerate().for_each(|(position, column)| places[*column] = Some(position));
+    places
+}
+
+fn prune_all(plan: LogicalPlan) -> LogicalPlan {
+    let all = (0..plan.schema().len()).collect();
+    prune(plan, &all).exactly(&all).plan
+}
+
+// tidy: long because it is one arm for each node.
+fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
+    let width = plan.schema().len();
+    match plan {
+        LogicalPlan::Scan { .. } => prune_scan(plan, needed),
+        LogicalPlan::Values { rows, schema } => {
+            let kept: Vec<usize> = needed.iter().copied().collect();
+            let rows = rows.into_iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
+            let schema = Arc::new(schema.project(&kept));
+            Pruned { plan: LogicalPlan::Values { rows, schema }, places: places(&kept, width) }
+        }
+        LogicalPlan::Project { input, exprs, schema } => {
+            let kept: Vec<usize> = needed.iter().copied().collect();
+            let read = kept.iter().flat_map(|column| exprs[*column].columns()).collect();
+            let input = prune(*input, &read);
+            let exprs = kept.iter().map(|column| input.moved(exprs[*column].clone())).collect();
+            let schema = Arc::new(schema.project(&kept));
+            let plan = LogicalPlan::Project { input: Box::new(input.plan), exprs, schema };
+            Pruned { plan, places: places(&kept, width) }
+        }
+        LogicalPlan::Filter { input, predicate } => {
+            let read = needed.iter().copied().chain(predicate.columns()).collect();
+            let input = prune(*input, &read);
+            let predicate = input.moved(predicate);
+            let places = input.places;
+            Pruned { plan: LogicalPlan::Filter { input: Box::new(input.plan), predicate }, places }.exactly(needed)
+        }
+        LogicalPlan::WatermarkAssigner { input, watermark, schema } => {
+            let read = needed.iter().copied().chain(watermark.expr.columns()).chain([watermark.rowtime]).collect();
+            let input = prune(*input, &read).exactly(&read);
+            let watermark = WatermarkSpec {
+                rowtime: input.place(watermark.rowtime),
+                expr: input.moved(watermark.expr),
+                idle_timeout_ms: watermark.idle_timeout_ms,
+            };
+            let schema = Arc::new(schema.project(&read.iter().copied().collect::<Vec<_>>()));
+            let places = input.places;
+            Pruned { plan: LogicalPlan::WatermarkAssigner { input: Box::new(input.plan), watermark, schema }, places }
+                .exactly(needed)
+        }
+        LogicalPlan::WindowTableFunction { input, window, schema } => prune_window_function(*input, window, &schema, needed),
+        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+            let (kept, aggregates) = kept_aggregates(aggregates, keys.len(), needed, keys.is_empty());
+            let read = keys.iter().copied().chain(aggregates.iter().flat_map(call_columns)).collect();
+            let input = prune(*input, &read);
+            let aggregates = input.moved_calls(aggregates);
+            let keys = input.moved_all(&keys);
+            let schema = Arc::new(schema.project(&kept));
+            let plan = LogicalPlan::Aggregate { input: Box::new(input.plan), keys, aggregates, schema };
+            Pruned { plan, places: places(&kept, width) }
+        }
+        LogicalPlan::WindowAggregate { input, spec, schema } => prune_window_aggregate(*input, spec, &schema, needed),
+        LogicalPlan::Join { left, right, join_type, condition, schema } => {
+            let (left, right) = (Box::new(prune_all(*left)), Box::new(prune_all(*right)));
+            Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema })
+        }
+        LogicalPlan::ScalarJoin { left, right, schema } => {
+            let left_width = left.schema().len();
+            let left = prune(*left, &needed.range(..left_width).copied().collect());
+            let mut of_right: Columns = needed.range(left_width..).map(|column| column - left_width).collect();
+            if of_right.is_empty() {
+                // The right side still has to show that it has one row.
+                of_right.extend((0..right.schema().len()).take(1));
+            }
+            let right = prune(*right, &of_right);
+            let shift = left.plan.schema().len();
+            let both: Vec<Option<usize>> =
+                left.places.iter().copied().chain(right.places.iter().map(|place| place.map(|place| place + shift))).collect();
+            let mut fields = left.plan.schema().fields.clone();
+            fields.extend(right.plan.schema().fields.clone());
+            for (column, place) in both.iter().enumerate() {
+                if let Some(place) = place {
+                    fields[*place] = schema.field(column).clone();
+                }
+            }
+            let schema = Arc::new(Schema::new(fields));
+            let plan = LogicalPlan::ScalarJoin { left: Box::new(left.plan), right: Box::new(right.plan), schema };
+            Pruned { plan, places: both }
+        }
+        LogicalPlan::Union { inputs, schema } => {
+            let kept: Vec<usize> = needed.iter().copied().collect();
+            let inputs = inputs.into_iter().map(|input| prune(input, needed).exactly(needed).plan).collect();
+            let schema = Arc::new(schema.project(&kept));
+            Pruned { plan: LogicalPlan::Union { inputs, schema }, places: places(&kept, width) }
+        }
+        LogicalPlan::Sort { input, keys, offset, fetch } => {
+            let read = needed.iter().copied().chain(keys.iter().map(|key| key.column)).collect();
+            let input = prune(*input, &read).exactly(&read);
+            let keys = keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect();
+            let places = input.places;
+            Pruned { plan: LogicalPlan::Sort { input: Box::new(input.plan), keys, offset, fetch }, places }
+        }
+        LogicalPlan::Sink { .. } => Pruned::unchanged(plan),
+    }
+}
+
+/// Of a scan into which nothing was pushed yet, the columns that are produced; another one stays as it is.
+fn prune_scan(plan: LogicalPlan, needed: &Columns) -> Pruned {
+    let width = plan.schema().len();
+    match plan {
+        LogicalPlan::Scan { table, projection, metadata, computed: None, watermark: None, predicate: None, limit, schema } => {
+            let kept: Vec<usize> = needed.iter().copied().collect();
+            let physical = projection.len();
+            let schema = Arc::new(schema.project(&kept));
+            let metadata = kept.iter().filter(|column| **column >= physical).map(|column| metadata[*column - physical].clone());
+            let metadata = metadata.collect();
+            let projection = kept.iter().filter(|column| **column < physical).map(|column| projection[*column]).collect();
+            let (computed, watermark, predicate) = (None, None, None);
+            let plan = LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit, schema };
+            Pruned { plan, places: places(&kept, width) }
+        }
+        other => Pruned::unchanged(other),
+    }
+}
+
+/// The three window columns stay; the time column is needed to make them.
+fn prune_window_function(input: LogicalPlan, window: WindowSpec, schema: &Schema, needed: &Columns) -> Pruned {
+    let width = input.schema().len();
+    let read = needed.range(..width).copied().chain([window.time_column]).collect();
+    let input = prune(input, &read).exactly(&read);
+    let window = WindowSpec { time_column: input.place(window.time_column), ..window };
+    let kept: Vec<usize> = read.into_iter().chain(width..schema.len()).collect();
+    let places = places(&kept, schema.len());
+    let schema = Arc::new(schema.project(&kept));
+    Pruned { plan: LogicalPlan::WindowTableFunction { input: Box::new(input.plan), window, schema }, places }
+}
+
+fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema: &Schema, needed: &Columns) -> Pruned {
+    let first_property = spec.keys.len() + spec.aggregates.len();
+    let (mut kept, aggregates) = kept_aggregates(spec.aggregates, spec.keys.len(), needed, false);
+    let properties: Vec<usize> = needed.range(first_property..).copied().collect();
+    kept.extend(&properties);
+    let properties: Vec<WindowProperty> = properties.into_iter().map(|column| spec.properties[column - first_property]).collect();
+    let window_columns = match &spec.window {
+        WindowSource::Assigned(window) => vec![window.time_column],
+        WindowSource::Attached { start, end, .. } => vec![*start, *end],
+    };
+    let calls = aggregates.iter().flat_map(call_columns);
+    let read: Columns = spec.keys.iter().copied().chain(calls).chain(window_columns).collect();
+    let input = prune(input, &read);
+    let window = match spec.window {
+        WindowSource::Assigned(window) => {
+            WindowSource::Assigned(WindowSpec { time_column: input.place(window.time_column), ..window })
+        }
+        WindowSource::Attached { start, end, time_type } => {
+            WindowSource::Attached { start: input.place(start), end: input.place(end), time_type }
+        }
+    };
+    let aggregates = input.moved_calls(aggregates);
+    let keys = input.moved_all(&spec.keys);
+    let spec = WindowAggregateSpec { window, keys, aggregates, properties, input_retracts: spec.input_retracts };
+    let places = places(&kept, schema.len());
+    let schema = Arc::new(schema.project(&kept));
+    Pruned { plan: LogicalPlan::WindowAggregate { input: Box::new(input.plan), spec, schema }, places }
+}
+
+/// The key columns and those of needed aggregates, with these aggregates. `one_at_least`: a global aggregate has its row by having one.
+fn kept_aggregates(
+    aggregates: Vec<AggregateCall>,
+    keys: usize,
+    needed: &Columns,
+    one_at_least: bool,
+) -> (Vec<usize>, Vec<AggregateCall>) {
+    let none_needed = !(keys..keys + aggregates.len()).any(|column| needed.contains(&column));
+    let is_kept = |at: usize| needed.contains(&(keys + at)) || (one_at_least && none_needed && at == 0);
+    let (places, calls): (Vec<usize>, Vec<AggregateCall>) =
+        aggregates.into_iter().enumerate().filter(|(at, _)| is_kept(*at)).map(|(at, call)| (keys + at, call)).unzip();
+    ((0..keys).chain(places).collect(), calls)
+}
+
+fn call_columns(call: &AggregateCall) -> impl Iterator<Item = usize> + '_ {
+    call.args.iter().copied().chain(call.filter)
+}

@@ -1,0 +1,122 @@
+//! What must hold of every plan: columns exist and have the types that expressions expect of them.
+//!
+//! Checked after each rule in debug builds and once before a graph is made, so that a broken rule is an internal error here and
+//! never a wrong answer later.
+
+use super::LogicalPlan;
+use super::describe::{concat, describe};
+use crate::error::{Error, Result};
+use crate::expr::{AggregateCall, Expr};
+use crate::stream_graph::WindowSource;
+use crate::types::Schema;
+
+/// Checks a whole plan.
+pub fn validate(plan: &LogicalPlan) -> Result<()> {
+    plan.inputs().into_iter().try_for_each(validate)?;
+    check_node(plan).map_err(|problem| Error::internal(format!("broken plan: {problem} in {}", describe(plan))))
+}
+
+type Check = Result<(), String>;
+
+fn check_node(plan: &LogicalPlan) -> Check {
+    match plan {
+        LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, schema, .. } => {
+            check_columns(projection, table.physical().len())?;
+            let produced = table.produced(projection, metadata);
+            match computed {
+                Some(exprs) => check_projection(exprs, schema, &produced)?,
+                None => check_width(produced.len(), schema.len())?,
+            }
+            if let Some(watermark) = watermark {
+                check_columns(&[watermark.rowtime], schema.len())?;
+                check_expr(&watermark.expr, schema)?;
+            }
+            predicate.iter().try_for_each(|predicate| check_expr(predicate, schema))
+        }
+        LogicalPlan::Values { rows, schema } => rows.iter().try_for_each(|row| check_width(row.len(), schema.len())),
+        LogicalPlan::Project { input, exprs, schema } => check_projection(exprs, schema, input.schema()),
+        LogicalPlan::Filter { input, predicate } => check_expr(predicate, input.schema()),
+        LogicalPlan::WatermarkAssigner { input, watermark, schema } => {
+            check_width(input.schema().len(), schema.len())?;
+            check_columns(&[watermark.rowtime], schema.len())?;
+            check_expr(&watermark.expr, input.schema())
+        }
+        LogicalPlan::WindowTableFunction { input, window, schema } => {
+            check_width(input.schema().len() + 3, schema.len())?;
+            check_columns(&[window.time_column], input.schema().len())
+        }
+        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+            check_width(keys.len() + aggregates.len(), schema.len())?;
+            check_columns(keys, input.schema().len())?;
+            check_calls(aggregates, input.schema())
+        }
+        LogicalPlan::WindowAggregate { input, spec, schema } => {
+            check_width(spec.keys.len() + spec.aggregates.len() + spec.properties.len(), schema.len())?;
+            let window = match &spec.window {
+                WindowSource::Assigned(window) => vec![window.time_column],
+                WindowSource::Attached { start, end, .. } => vec![*start, *end],
+            };
+            check_columns(&window, input.schema().len())?;
+            check_columns(&spec.keys, input.schema().len())?;
+            check_calls(&spec.aggregates, input.schema())
+        }
+        LogicalPlan::Join { left, right, condition, .. } => check_expr(condition, &concat(left.schema(), right.schema())),
+        LogicalPlan::ScalarJoin { left, right, schema } => check_width(left.schema().len() + right.schema().len(), schema.len()),
+        LogicalPlan::Union { inputs, schema } => inputs.iter().try_for_each(|input| check_types(input.schema(), schema)),
+        LogicalPlan::Sort { input, keys, .. } => {
+            check_columns(&keys.iter().map(|key| key.column).collect::<Vec<_>>(), input.schema().len())
+        }
+        LogicalPlan::Sink { input, schema, .. } => check_types(input.schema(), schema),
+    }
+}
+
+fn check_width(found: usize, expected: usize) -> Check {
+    if found == expected { Ok(()) } else { Err(format!("{found} columns instead of {expected}")) }
+}
+
+fn check_columns(columns: &[usize], width: usize) -> Check {
+    match columns.iter().find(|column| **column >= width) {
+        Some(column) => Err(format!("column {column} of {width}")),
+        None => Ok(()),
+    }
+}
+
+fn check_calls(calls: &[AggregateCall], input: &Schema) -> Check {
+    calls.iter().try_for_each(|call| {
+        check_columns(&call.args, input.len())?;
+        check_columns(call.filter.as_slice(), input.len())
+    })
+}
+
+fn check_types(found: &Schema, expected: &Schema) -> Check {
+    check_width(found.len(), expected.len())?;
+    let differs =
+        found.fields.iter().zip(&expected.fields).find(|(found, expected)| found.data_type.kind != expected.data_type.kind);
+    match differs {
+        Some((found, expected)) => Err(format!("\"{}\" is {} instead of {}", found.name, found.data_type, expected.data_type)),
+        None => Ok(()),
+    }
+}
+
+fn check_projection(exprs: &[Expr], schema: &Schema, input: &Schema) -> Check {
+    check_width(exprs.len(), schema.len())?;
+    exprs.iter().zip(&schema.fields).try_for_each(|(expr, field)| {
+        check_expr(expr, input)?;
+        let data_type = expr.data_type();
+        if data_type.kind == field.data_type.kind {
+            return Ok(());
+        }
+        Err(format!("\"{}\" is {data_type} instead of {}", field.name, field.data_type))
+    })
+}
+
+fn check_expr(expr: &Expr, input: &Schema) -> Check {
+    if let Expr::Column { index, data_type } = expr {
+        check_columns(&[*index], input.len())?;
+        let field = input.field(*index);
+        if field.data_type.kind != data_type.kind {
+            return Err(format!("\"{}\" is read as {data_type} but is {}", field.name, field.data_type));
+        }
+    }
+    expr.children().into_iter().try_for_each(|child| check_expr(child, input))
+}

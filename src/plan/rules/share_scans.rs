@@ -52,21 +52,20 @@ struct Scan {
 
 /// The different scans of a plan.
 fn collect(plan: &LogicalPlan, found: &mut Vec<Scan>) {
-    if let LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit: _, schema } = plan {
-        if !found.iter().any(|scan| scan.plan == *plan) {
-            let passed =
-                || schema.fields.iter().enumerate().map(|(at, field)| Expr::column(at, field.data_type.clone().regular()));
-            found.push(Scan {
-                plan: plan.clone(),
-                table: table.clone(),
-                projection: projection.clone(),
-                metadata: metadata.clone(),
-                output: computed.clone().unwrap_or_else(|| passed().collect()),
-                watermark: watermark.clone(),
-                predicate: predicate.clone(),
-                schema: schema.clone(),
-            });
-        }
+    if let LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit: _, schema } = plan
+        && !found.iter().any(|scan| scan.plan == *plan)
+    {
+        let passed = schema.fields.iter().enumerate().map(|(at, field)| Expr::column(at, field.data_type.clone().regular()));
+        found.push(Scan {
+            plan: plan.clone(),
+            table: table.clone(),
+            projection: projection.clone(),
+            metadata: metadata.clone(),
+            output: computed.clone().unwrap_or_else(|| passed.collect()),
+            watermark: watermark.clone(),
+            predicate: predicate.clone(),
+            schema: schema.clone(),
+        });
     }
     plan.inputs().into_iter().for_each(|input| collect(input, found));
 }

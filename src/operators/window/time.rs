@@ -4,11 +4,10 @@
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, TimestampMillisecondArray};
 use arrow::datatypes::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
-use chrono::{DateTime, Offset, TimeZone};
-use chrono_tz::Tz;
+use chrono::{DateTime, Offset, TimeZone as _};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TimeZone, TypeKind};
 
 /// Transitions of zones lie on quarters of an hour (since zones are legal time).
 const OFFSET_STEP_MS: i64 = 15 * 60 * 1000;
@@ -18,19 +17,19 @@ const HOUR_MS: i64 = 60 * 60 * 1000;
 #[derive(Debug, Clone)]
 pub(in crate::operators) struct WindowTime {
     precision: u8,
-    zone: Option<Tz>,
+    zone: Option<TimeZone>,
     is_instant: bool,
 }
 
 impl WindowTime {
     /// Of a time attribute of this type, in a session of this zone.
-    pub(in crate::operators) fn new(time_type: &DataType, session_zone: Tz) -> Self {
+    pub(in crate::operators) fn new(time_type: &DataType, session_zone: TimeZone) -> Self {
         let (precision, is_instant) = match time_type.kind {
             TypeKind::TimestampLtz(precision) => (precision, true),
             TypeKind::Timestamp(precision) => (precision, false),
             _ => (3, false),
         };
-        let zone = (is_instant && session_zone != Tz::UTC).then_some(session_zone);
+        let zone = (is_instant && session_zone != TimeZone::UTC).then_some(session_zone);
         WindowTime { precision, zone, is_instant }
     }
 
@@ -130,20 +129,20 @@ pub(in crate::operators) fn constant_timestamps(ms: i64, count: usize) -> ArrayR
 }
 
 /// What a zone adds to an instant.
-fn offset_ms(zone: Tz, instant_ms: i64) -> i64 {
+fn offset_ms(zone: TimeZone, instant_ms: i64) -> i64 {
     DateTime::from_timestamp_millis(instant_ms)
         .map_or(0, |instant| i64::from(zone.offset_from_utc_datetime(&instant.naive_utc()).fix().local_minus_utc()) * 1000)
 }
 
 /// Offsets of instants that mostly lie close together.
 struct OffsetCache {
-    zone: Tz,
+    zone: TimeZone,
     step: i64,
     offset: Option<i64>,
 }
 
 impl OffsetCache {
-    fn new(zone: Tz) -> Self {
+    fn new(zone: TimeZone) -> Self {
         OffsetCache { zone, step: i64::MIN, offset: None }
     }
 
@@ -164,7 +163,7 @@ mod tests {
     use super::*;
 
     fn berlin() -> WindowTime {
-        WindowTime::new(&DataType::nullable(TypeKind::TimestampLtz(3)), Tz::Europe__Berlin)
+        WindowTime::new(&DataType::nullable(TypeKind::TimestampLtz(3)), TimeZone::parse("Europe/Berlin").unwrap())
     }
 
     fn ms(text: &str) -> i64 {

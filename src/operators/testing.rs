@@ -54,7 +54,9 @@ pub(crate) fn functions() -> FunctionRegistry {
 /// A context of subtask `index` of `parallelism`.
 pub(crate) fn context_of(index: u32, parallelism: u32, clock: Arc<VirtualClock>, settings: &[(&str, &str)]) -> OperatorContext {
     let mut configuration = Configuration::default();
-    settings.iter().for_each(|(key, value)| configuration.set(key, value).unwrap());
+    settings.iter().for_each(|(key, value)| {
+        configuration.set(key, value).unwrap();
+    });
     OperatorContext {
         job: JobId(1),
         operator: OperatorId(1),

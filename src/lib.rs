@@ -21,7 +21,7 @@ pub mod runtime;
 pub mod sql;
 pub mod stream_graph;
 #[cfg(test)]
-mod testing;
+pub mod testing;
 pub mod types;
 
 pub use error::{Error, ErrorKind, Result};

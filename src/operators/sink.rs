@@ -1,7 +1,6 @@
 //! The operator that writes a table: enforces NOT NULL, then hands rows to the connector's writer.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
 
 use arrow::array::{Array, BooleanArray};
 use arrow::buffer::NullBuffer;
@@ -37,10 +36,6 @@ impl Operator for SinkOperator {
         self.writer = Some(context.environment.connectors.sink(&self.spec, sink_context)?);
         self.context = Some(context.clone());
         Ok(())
-    }
-
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<()>> {
-        Poll::Ready(Ok(()))
     }
 
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, _output: &mut dyn Output) -> Result<()> {

@@ -101,6 +101,11 @@ impl TestJob {
         }
     }
 
+    /// What its tasks share.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
     /// A vertex with these operators in a row.
     pub fn vertex(&mut self, parallelism: u32, operators: Vec<OperatorSpec>) -> usize {
         self.vertices.push(TestVertex { parallelism, operators });

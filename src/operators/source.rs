@@ -1,0 +1,167 @@
+//! The operator that reads a table: drives a connector's reader and does to its rows what the table's definition says.
+//!
+//! In this order: computed columns, watermarks per split, filter, limit. The filter comes after the watermarks, so that rows that it
+//! leaves out advance event time as in Flink.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow::array::ArrayRef;
+
+use super::split_watermarks::SplitWatermarks;
+use super::watermark_generator::WatermarkGenerator;
+use crate::config;
+use crate::error::Result;
+use crate::expr::{CompiledExpr, EvalContext, FunctionRegistry, compile};
+use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceReader, SourceStatus, Split};
+use crate::stream_graph::SourceSpec;
+use crate::types::{Batch, SplitId, Watermark};
+
+/// Reads a table.
+pub struct TableSource {
+    reader: Box<dyn SourceReader>,
+    computed: Option<Vec<CompiledExpr>>,
+    generator: Option<WatermarkGenerator>,
+    predicate: Option<CompiledExpr>,
+    /// Rows that are still wanted.
+    remaining: Option<u64>,
+    splits: SplitWatermarks,
+    /// The split that the reader was last asked to prefer.
+    preferred: Option<SplitId>,
+    context: OperatorContext,
+}
+
+impl TableSource {
+    /// Of a spec, with a reader of its connector.
+    pub fn new(spec: &SourceSpec, context: &OperatorContext) -> Result<Self> {
+        let functions = &context.environment.functions;
+        let reader_context = ReaderContext {
+            subtask: context.subtask,
+            parallelism: context.parallelism,
+            clock: Arc::clone(&context.environment.clock),
+            batch_rows: context.configuration.integer(&config::BATCH_ROWS).max(1) as usize,
+            operator: context.clone(),
+        };
+        let watermark = spec.watermark.as_ref();
+        Ok(TableSource {
+            reader: context.environment.connectors.source(spec)?.reader(reader_context)?,
+            computed: spec.computed.as_deref().map(|exprs| compile_all(exprs, functions)).transpose()?,
+            generator: watermark.map(|spec| WatermarkGenerator::new(spec, functions)).transpose()?,
+            predicate: spec.predicate.as_ref().map(|expr| compile(expr, functions)).transpose()?,
+            remaining: spec.limit,
+            splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms)),
+            preferred: None,
+            context: context.clone(),
+        })
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.context.environment.clock.now_ms()
+    }
+
+    fn eval_context(&self, num_rows: usize, now_ms: i64) -> EvalContext {
+        EvalContext {
+            num_rows,
+            time_zone: self.context.configuration.time_zone(),
+            processing_time_ms: now_ms,
+            query_start_ms: self.context.job_start_ms,
+            watermark: Watermark::MIN,
+        }
+    }
+
+    fn batch(&mut self, split: SplitId, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let now_ms = self.now_ms();
+        let eval = self.eval_context(batch.num_rows(), now_ms);
+        if let Some(status) = self.splits.active(split, now_ms) {
+            output.watermark_status(status)?;
+        }
+        let mut batch = self.compute(batch, &eval)?;
+        if let Some(generator) = &self.generator {
+            let steps = generator.steps(&batch, self.splits.highest(split, now_ms), &eval)?;
+            batch = batch.with_steps(self.splits.merge(split, &steps));
+            self.prefer_furthest_behind();
+        }
+        if let Some(predicate) = &self.predicate {
+            let mask = predicate.evaluate_predicate(batch.columns(), &eval)?;
+            batch = batch.filter(&mask)?;
+        }
+        if let Some(remaining) = &mut self.remaining {
+            let wanted = (*remaining).min(batch.num_rows() as u64);
+            *remaining -= wanted;
+            batch = batch.slice(0, wanted as usize);
+        }
+        output.batch(batch)
+    }
+
+    fn compute(&self, batch: Batch, eval: &EvalContext) -> Result<Batch> {
+        let Some(computed) = &self.computed else { return Ok(batch) };
+        let columns = computed.iter().map(|expr| expr.evaluate_array(batch.columns(), eval));
+        Ok(batch.with_columns(columns.collect::<Result<Vec<ArrayRef>>>()?))
+    }
+
+    fn prefer_furthest_behind(&mut self) {
+        let behind = self.splits.furthest_behind();
+        if let Some(split) = behind
+            && behind != self.preferred
+        {
+            self.reader.prefer(split);
+            self.preferred = behind;
+        }
+    }
+}
+
+fn compile_all(exprs: &[crate::expr::Expr], functions: &FunctionRegistry) -> Result<Vec<CompiledExpr>> {
+    exprs.iter().map(|expr| compile(expr, functions)).collect()
+}
+
+impl SourceOperator for TableSource {
+    fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
+        let now_ms = self.now_ms();
+        splits.iter().for_each(|split| self.splits.add(split.id, now_ms));
+        self.reader.add_splits(splits)
+    }
+
+    fn no_more_splits(&mut self) {
+        self.reader.no_more_splits();
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>, output: &mut dyn Output) -> Poll<Result<SourceStatus>> {
+        if self.remaining == Some(0) {
+            return Poll::Ready(Ok(SourceStatus::End));
+        }
+        match ready!(self.reader.poll_next(context))? {
+            SourceEvent::Batch(split, batch) => self.batch(split, batch, output)?,
+            SourceEvent::Watermark(split, watermark) => {
+                let now_ms = self.now_ms();
+                if let Some(watermark) = self.splits.watermark(split, watermark, now_ms) {
+                    output.watermark(watermark)?;
+                }
+            }
+            SourceEvent::SplitFinished(split) => {
+                if let Some(watermark) = self.splits.finish(split) {
+                    output.watermark(watermark)?;
+                }
+                self.prefer_furthest_behind();
+            }
+            SourceEvent::Flush(id) => return Poll::Ready(Ok(SourceStatus::Flush(id))),
+            SourceEvent::NeedSplit => return Poll::Ready(Ok(SourceStatus::NeedSplits)),
+            SourceEvent::End => return Poll::Ready(Ok(SourceStatus::End)),
+        }
+        Poll::Ready(Ok(SourceStatus::More))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.splits.next_timer()
+    }
+
+    fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
+        let change = self.splits.on_time(now_ms);
+        if let Some(watermark) = change.watermark {
+            output.watermark(watermark)?;
+        }
+        change.status.map_or(Ok(()), |status| output.watermark_status(status))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Tables read in whole tasks: watermarks of splits, computed columns, filters, limits; sinks and results behind them.
+
+use futures::StreamExt;
+
+use crate::clock::{Clock, SystemClock, VirtualClock};
+use crate::error::ErrorKind;
+use crate::expr::Expr;
+use crate::stream_graph::{OperatorSpec, Partitioner, SourceSpec, WatermarkSpec};
+use crate::testing::connectors::{Scripted, ScriptedConnectors, Written};
+use crate::testing::job::TestJob;
+use crate::testing::operator_harness::environment;
+use crate::testing::pretty::{format_batch, parse_batch};
+use crate::testing::specs::{sink_spec, source_spec};
+use crate::types::{DataType, Field, ResultId, Schema, SchemaRef, TypeKind, Value};
+use std::sync::Arc;
+
+fn schema() -> SchemaRef {
+    let time = DataType::nullable(TypeKind::Timestamp(3));
+    Arc::new(Schema::new(vec![Field::new("ts", time), Field::new("name", DataType::string())]))
+}
+
+/// A table whose watermark is its first column.
+fn table() -> SourceSpec {
+    let expr = Expr::column(0, schema().field(0).data_type.clone());
+    SourceSpec { watermark: Some(WatermarkSpec { rowtime: 0, expr, idle_timeout_ms: None }), ..source_spec("t", schema()) }
+}
+
+fn rows(text: &str) -> Scripted {
+    Scripted::Rows(parse_batch(&schema(), text))
+}
+
+fn text(written: &[Written]) -> String {
+    let line = |written: &Written| match written {
+        Written::Rows(batch) => format_batch(batch),
+        Written::Watermark(watermark) if *watermark == i64::MAX => "WATERMARK max\n".to_string(),
+        Written::Watermark(watermark) => format!("WATERMARK {watermark}\n"),
+        Written::Flush => "FLUSH\n".to_string(),
+        Written::Finish => "FINISH\n".to_string(),
+    };
+    written.iter().map(line).collect()
+}
+
+fn job_of(clock: Arc<dyn Clock>, splits: Vec<Vec<Scripted>>) -> (TestJob, ScriptedConnectors) {
+    let connectors = ScriptedConnectors::default();
+    let count = splits.len();
+    connectors.set("t", splits);
+    let mut job = TestJob::new(environment(clock, &connectors));
+    Arc::get_mut(&mut job.splits).unwrap().all_at_start = Some(1);
+    job.splits.add(job.operator_id(0, 0), vec![String::new(); count]);
+    (job, connectors)
+}
+
+/// What a sink gets that is chained behind the table.
+async fn read(spec: SourceSpec, splits: Vec<Vec<Scripted>>) -> crate::Result<String> {
+    let (mut job, connectors) = job_of(Arc::new(SystemClock::new()), splits);
+    job.vertex(1, vec![OperatorSpec::Source(Box::new(spec)), OperatorSpec::Sink(Box::new(sink_spec("s", schema())))]);
+    job.run().await?;
+    Ok(text(&connectors.written("s")))
+}
+
+#[tokio::test]
+async fn rows_are_filtered_after_they_gave_their_watermark() {
+    let is_b = Expr::InList {
+        needle: Box::new(Expr::column(1, DataType::string())),
+        list: vec![Value::String("b".into())],
+        negated: false,
+    };
+    let spec = SourceSpec { predicate: Some(is_b), ..table() };
+    let seen = read(spec, vec![vec![rows("10 | a\n20 | b\n15 | b\n30 | a")]]).await.unwrap();
+    expect_test::expect![[r#"
+        1970-01-01T00:00:00.020 | b
+        1970-01-01T00:00:00.015 | b
+        WATERMARK 30
+        WATERMARK max
+        FINISH
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn the_split_furthest_behind_is_served_first() {
+    let late = vec![rows("100 | x"), rows("200 | x")];
+    let early = vec![rows("50 | y"), rows("150 | y")];
+    let seen = read(table(), vec![late, early]).await.unwrap();
+    expect_test::expect![[r#"
+        1970-01-01T00:00:00.100 | x
+        1970-01-01T00:00:00.050 | y
+        WATERMARK 50
+        1970-01-01T00:00:00.150 | y
+        WATERMARK 100
+        1970-01-01T00:00:00.200 | x
+        WATERMARK 150
+        WATERMARK 200
+        WATERMARK max
+        FINISH
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn times_before_the_epoch_give_no_watermark() {
+    let seen = read(table(), vec![vec![rows("-5 | a\n0 | b\n-9 | c")]]).await.unwrap();
+    assert!(!seen.contains("WATERMARK 0") && !seen.contains("WATERMARK -"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_null_rowtime_fails_the_job_and_names_the_source() {
+    let error = read(table(), vec![vec![rows("NULL | a")]]).await.unwrap_err();
+    assert_eq!((error.kind(), error.operator()), (ErrorKind::DataFormat, Some("v0.0")));
+    assert_eq!(error.message(), "RowTime field should not be null, please convert it to a non-null long value.");
+}
+
+#[tokio::test]
+async fn a_limit_stops_the_reader() {
+    let spec = SourceSpec { limit: Some(2), watermark: None, ..table() };
+    let seen = read(spec, vec![vec![rows("1 | a\n2 | b\n3 | c"), Scripted::Stall]]).await.unwrap();
+    assert_eq!(seen, "1970-01-01T00:00:00.001 | a\n1970-01-01T00:00:00.002 | b\nWATERMARK max\nFINISH\n");
+}
+
+#[tokio::test]
+async fn watermarks_and_flushes_of_the_connector_pass() {
+    let spec = SourceSpec { watermark: None, ..table() };
+    let script = vec![rows("1 | a"), Scripted::Watermark(7), Scripted::Flush(1), rows("9 | b")];
+    let seen = read(spec, vec![script]).await.unwrap();
+    expect_test::expect![[r#"
+        1970-01-01T00:00:00.001 | a
+        WATERMARK 7
+        FLUSH
+        1970-01-01T00:00:00.009 | b
+        WATERMARK max
+        FINISH
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn an_idle_split_is_left_out_after_its_timeout() {
+    let clock = VirtualClock::new(0);
+    let stalled = vec![rows("10 | x"), Scripted::Stall];
+    let (mut job, connectors) =
+        job_of(Arc::clone(&clock) as Arc<dyn Clock>, vec![vec![rows("500 | a"), Scripted::Stall], stalled]);
+    let mut spec = table();
+    spec.watermark.as_mut().unwrap().idle_timeout_ms = Some(1_000);
+    job.vertex(1, vec![OperatorSpec::Source(Box::new(spec)), OperatorSpec::Sink(Box::new(sink_spec("s", schema())))]);
+    let handles = job.start().unwrap();
+    let settle = async || {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    };
+    settle().await;
+    assert_eq!(text(&connectors.written("s")).lines().last(), Some("WATERMARK 10"));
+    clock.advance_to(1_000);
+    settle().await;
+    assert_eq!(text(&connectors.written("s")).lines().last(), Some("WATERMARK 500"));
+    handles[0].cancel();
+    handles[0].ended().await;
+}
+
+#[tokio::test]
+async fn null_for_a_not_null_column_fails_or_is_dropped() {
+    for (enforcer, expected) in [("ERROR", None), ("DROP", Some("1970-01-01T00:00:00.001 | b\nWATERMARK max\nFINISH\n"))] {
+        let (mut job, connectors) = job_of(Arc::new(SystemClock::new()), vec![vec![rows("1 | NULL\n1 | b")]]);
+        job.configuration.set("table.exec.sink.not-null-enforcer", enforcer).unwrap();
+        let mut sink = sink_spec("s", schema());
+        let name = Field::new("name", DataType::string().with_nullable(false));
+        sink.schema = Arc::new(Schema::new(vec![schema().field(0).clone(), name]));
+        let spec = SourceSpec { watermark: None, ..table() };
+        job.vertex(1, vec![OperatorSpec::Source(Box::new(spec)), OperatorSpec::Sink(Box::new(sink))]);
+        let outcome = job.run().await;
+        match expected {
+            Some(expected) => {
+                assert_eq!(text(&connectors.written("s")), expected);
+                assert_eq!(outcome.unwrap()[0].metrics().operators[1].dropped_rows, 1);
+            }
+            None => assert_eq!(
+                outcome.unwrap_err().message(),
+                "Column 'name' is NOT NULL, however, a null value is being written into it"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slow_session_holds_the_query_back_and_gets_every_row() {
+    let connectors = ScriptedConnectors::default();
+    let environment = environment(Arc::new(SystemClock::new()), &connectors);
+    let mut results = environment.results.register(ResultId(1));
+    let mut job = TestJob::new(Arc::clone(&environment));
+    job.configuration.set("execution.batch-rows", "1").unwrap();
+    let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::nullable(TypeKind::Int))]));
+    let values = (0..100).map(|n| vec![Value::Int(n)]).collect();
+    let source = job.vertex(2, vec![OperatorSpec::Values { rows: values, schema: Arc::clone(&schema) }]);
+    let collect = job.vertex(1, vec![OperatorSpec::Collect { result: ResultId(1), schema }]);
+    job.edge(source, collect, 0, Partitioner::Global);
+    let handles = job.start().unwrap();
+    let mut rows = String::new();
+    while let Some(batch) = results.next().await {
+        rows.push_str(&format_batch(&batch.unwrap()));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(rows, (0..100).map(|n| format!("{n}\n")).collect::<String>());
+    for handle in handles {
+        handle.ended().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_leaves_ends_the_query() {
+    let (mut job, _) = job_of(Arc::new(SystemClock::new()), vec![vec![rows("1 | a"); 100_000]]);
+    let schema = schema();
+    let results = job.environment().results.register(ResultId(2));
+    let spec = SourceSpec { watermark: None, ..table() };
+    let source = job.vertex(1, vec![OperatorSpec::Source(Box::new(spec))]);
+    let collect = job.vertex(1, vec![OperatorSpec::Collect { result: ResultId(2), schema }]);
+    job.edge(source, collect, 0, Partitioner::Global);
+    let handles = job.start().unwrap();
+    tokio::task::yield_now().await;
+    drop(results);
+    for handle in handles {
+        assert!(matches!(handle.ended().await, crate::runtime::task::TaskStatus::Finished));
+    }
+}

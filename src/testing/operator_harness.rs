@@ -1,0 +1,187 @@
+//! One operator without a task: push batches, event time and processing time in, see what comes out as text; take its state out, put it
+//! into others with another parallelism.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::connectors::ScriptedConnectors;
+use super::pretty::{format_batch, parse_batch};
+use crate::clock::{Clock, VirtualClock};
+use crate::config::Configuration;
+use crate::error::Result;
+use crate::expr::{FunctionRegistry, builtin_functions};
+use crate::operators::Operators;
+use crate::runtime::{
+    Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTableSnapshot,
+    WatermarkStatus,
+};
+use crate::stream_graph::OperatorSpec;
+use crate::types::{Batch, InputNumber, JobId, KeyGroupRange, OperatorId, Schema, SubtaskIndex, Watermark};
+
+/// What the tasks of a test share.
+pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Arc<Environment> {
+    Arc::new(Environment {
+        clock,
+        functions: Arc::new(builtin_functions()),
+        connectors: Arc::new(connectors.clone()),
+        operators: Arc::new(Operators),
+        results: Arc::new(ResultHub::default()),
+    })
+}
+
+/// The state of an operator, by name of its table.
+pub type Snapshot = BTreeMap<&'static str, StateTableSnapshot>;
+
+/// One operator without a task.
+pub struct OperatorHarness {
+    operator: Box<dyn Operator>,
+    context: OperatorContext,
+    clock: Arc<VirtualClock>,
+    schemas: Vec<Schema>,
+    output: TextOutput,
+}
+
+#[derive(Default)]
+struct TextOutput(String);
+
+impl Output for TextOutput {
+    fn batch(&mut self, batch: Batch) -> Result<()> {
+        self.0.push_str(&format_batch(&batch));
+        Ok(())
+    }
+
+    fn watermark(&mut self, watermark: Watermark) -> Result<()> {
+        self.0.push_str(&format!("WATERMARK {watermark}\n"));
+        Ok(())
+    }
+
+    fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
+        self.0.push_str(&format!("{status:?}\n"));
+        Ok(())
+    }
+}
+
+impl OperatorHarness {
+    /// The operator of a spec, as the only subtask. `schemas`: the columns of its inputs.
+    pub fn new(spec: &OperatorSpec, schemas: Vec<Schema>) -> Result<Self> {
+        Self::subtask(spec, schemas, 0, 1, &Configuration::default())
+    }
+
+    /// The operator of a spec as one of several subtasks, with settings.
+    pub fn subtask(
+        spec: &OperatorSpec,
+        schemas: Vec<Schema>,
+        index: u32,
+        parallelism: u32,
+        configuration: &Configuration,
+    ) -> Result<Self> {
+        let clock = VirtualClock::new(0);
+        let (subtask, max_parallelism) = (SubtaskIndex(index), 128);
+        let context = OperatorContext {
+            job: JobId(1),
+            operator: OperatorId(1),
+            name: "operator".to_string(),
+            subtask,
+            parallelism,
+            max_parallelism,
+            key_groups: KeyGroupRange::of_subtask(subtask, parallelism, max_parallelism),
+            configuration: Arc::new(configuration.clone()),
+            job_start_ms: 0,
+            environment: environment(Arc::clone(&clock) as Arc<dyn Clock>, &ScriptedConnectors::default()),
+            metrics: Arc::new(OperatorMetrics::default()),
+        };
+        let mut operator = Operators.build(spec, &context)?;
+        operator.open(&context)?;
+        Ok(OperatorHarness { operator, context, clock, schemas, output: TextOutput::default() })
+    }
+
+    fn done(&mut self) -> Result<String> {
+        Ok(std::mem::take(&mut self.output.0))
+    }
+
+    /// Rows of input 0, in the form of [`super::pretty`]; what comes out.
+    pub fn push(&mut self, rows: &str) -> Result<String> {
+        self.push_to(0, rows)
+    }
+
+    /// Rows of an input.
+    pub fn push_to(&mut self, input: u8, rows: &str) -> Result<String> {
+        let batch = parse_batch(&self.schemas[input as usize], rows);
+        self.operator.process_batch(InputNumber(input), batch, &mut self.output)?;
+        self.done()
+    }
+
+    /// Event time advances.
+    pub fn watermark(&mut self, watermark_ms: i64) -> Result<String> {
+        self.operator.process_watermark(Watermark(watermark_ms), &mut self.output)?;
+        self.done()
+    }
+
+    /// The clock moves, and the operator is called if it wanted that.
+    pub fn set_time(&mut self, now_ms: i64) -> Result<String> {
+        self.clock.advance_to(now_ms);
+        if self.operator.next_processing_timer().is_some_and(|timer| timer <= now_ms) {
+            self.operator.process_time(now_ms, &mut self.output)?;
+        }
+        self.done()
+    }
+
+    /// A flush passes.
+    pub fn flush(&mut self) -> Result<String> {
+        self.operator.flush(&mut self.output)?;
+        self.done()
+    }
+
+    /// All inputs end.
+    pub fn finish(&mut self) -> Result<String> {
+        for input in 0..self.schemas.len() {
+            self.operator.end_input(InputNumber(input as u8), &mut self.output)?;
+        }
+        self.operator.process_watermark(Watermark::MAX, &mut self.output)?;
+        self.operator.finish(&mut self.output)?;
+        self.done()
+    }
+
+    /// All its state.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.operator.state().into_iter().map(|(name, table)| Ok((name, table.snapshot()?))).collect()
+    }
+
+    /// Puts the part of a state in that is this subtask's.
+    pub fn restore(&mut self, snapshots: &[Snapshot]) -> Result<()> {
+        for (name, table) in self.operator.state() {
+            for snapshot in snapshots.iter().filter_map(|snapshot| snapshot.get(name)) {
+                table.restore(snapshot, self.context.key_groups)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// New subtasks of a spec that share out the state of these.
+    pub fn rescale(
+        old: &mut [OperatorHarness],
+        spec: &OperatorSpec,
+        parallelism: u32,
+        configuration: &Configuration,
+    ) -> Result<Vec<OperatorHarness>> {
+        let snapshots = old.iter_mut().map(OperatorHarness::snapshot).collect::<Result<Vec<_>>>()?;
+        let schemas = old[0].schemas.clone();
+        let build = |index| {
+            let mut harness = Self::subtask(spec, schemas.clone(), index, parallelism, configuration)?;
+            harness.restore(&snapshots)?;
+            Ok(harness)
+        };
+        (0..parallelism).map(build).collect()
+    }
+
+    /// Rows that came too late.
+    pub fn late_rows(&self) -> u64 {
+        self.context.metrics.late_rows.load(Relaxed)
+    }
+
+    /// The functions of the test.
+    pub fn functions(&self) -> &FunctionRegistry {
+        &self.context.environment.functions
+    }
+}

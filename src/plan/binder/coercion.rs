@@ -70,3 +70,8 @@ fn common_kind(left: &TypeKind, right: &TypeKind) -> Option<TypeKind> {
         _ => None,
     }
 }
+
+/// Whether INSERT brings a value of `from` into a column of `to` by itself.
+pub(super) fn can_cast_implicitly(from: &DataType, to: &DataType) -> bool {
+    from.kind == to.kind || common_type(&[from.clone(), to.clone()]).is_some_and(|common| common.kind == to.kind)
+}

@@ -152,7 +152,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 Ok(negate(similar, *negated))
             }
             SqlExpr::Cast { kind, expr, data_type, format: None } => {
-                let target = super::parse::data_type(data_type)?;
+                let target = crate::sql::data_type_of(data_type)?;
                 let input = self.bind(expr)?;
                 Ok(explicit_cast(input, target, matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast)))
             }

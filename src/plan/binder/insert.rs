@@ -11,8 +11,8 @@ use super::expression::ExprBinder;
 use super::parts::Parts;
 use super::scope::{Scope, unknown_column};
 use super::state::Binder;
-use crate::catalog::{CatalogTable, ColumnKind, ObjectPath, Options};
-use crate::error::{Error, ErrorKind, Result};
+use crate::catalog::{CatalogTable, ColumnKind, ObjectPath};
+use crate::error::{Error, ErrorKind, Location, Result};
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, ScanTable};
 use crate::sql::{Insert, Name};
@@ -31,9 +31,12 @@ enum Origin {
 
 /// INSERT INTO as a plan with the sink on top.
 pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan> {
-    let Insert { table: name, columns, partition, overwrite, query } = insert;
+    let Insert { table: name, columns, partition, overwrite, query, on_conflict } = insert;
     if *overwrite {
         return Err(Error::unsupported("INSERT OVERWRITE").at(name.span));
+    }
+    if on_conflict.is_some() {
+        return Err(Error::unsupported("ON CONFLICT").with_hint("give the sink the key of the query").at(name.span));
     }
     let (path, table) = match cx.tables.resolve(name).map_err(|error| error.at(name.span))? {
         ResolvedRelation::Table(path, table) => (path, table),
@@ -45,10 +48,11 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     let binder = Binder::new(cx);
     let sink = persisted_schema(&table);
     let constants = binder.partition_values(partition, &sink)?;
-    let plan = binder.query(query)?;
+    let plan = binder.statement(query)?;
     let origins = origins(columns, constants, &sink, plan.schema(), &path).map_err(|error| error.at(name.span))?;
     let input = sink_columns(plan, &origins, &sink, &path).map_err(|error| error.at(name.span))?;
-    let options = sink_options(cx, &table, name);
+    let end = Location { column: name.span.end.column + 1, ..name.span.end };
+    let options = binder.options(&table, end);
     let table = ScanTable { path, table, options };
     Ok(LogicalPlan::Sink { input: Box::new(input), table, schema: Arc::new(sink) })
 }
@@ -170,16 +174,4 @@ fn mismatch(path: &ObjectPath, cause: &str, query: &Schema, sink: &Schema) -> Er
         listed(query),
         listed(sink)
     ))
-}
-
-/// The sink's options with those of its hint put over them.
-fn sink_options(cx: &BindContext<'_>, table: &CatalogTable, name: &Name) -> Options {
-    let mut options = table.options.clone();
-    let end = name.span.end;
-    // A hint counts from behind the name, a span ends with its last character.
-    let hint = cx.hints.iter().find(|hint| hint.name_end.line == end.line && hint.name_end.column == end.column + 1);
-    if let Some(hint) = hint {
-        options.extend(hint.options.clone());
-    }
-    options
 }

@@ -119,7 +119,10 @@ impl Binder<'_> {
             _ => None,
         };
         let (plan, full_name) = match cte {
-            Some((known, plan)) => (plan.clone(), vec![known.clone()]),
+            Some((known, plan)) => {
+                self.refuse_hint(name, "a common table expression")?;
+                (plan.clone(), vec![known.clone()])
+            }
             None => {
                 let resolved = self.cx.tables.resolve(&written).at_span(span_of(name))?;
                 match resolved {
@@ -128,6 +131,7 @@ impl Binder<'_> {
                         (self.scan(path, table, name)?, names)
                     }
                     ResolvedRelation::View(path, view) => {
+                        self.refuse_hint(name, "a view")?;
                         let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
                         (self.view(&path, &view).at_span(span_of(name))?, names)
                     }

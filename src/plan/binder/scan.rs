@@ -6,21 +6,23 @@ use sqlparser::ast::{self, Expr as SqlExpr};
 
 use super::call::cast_to;
 use super::expression::ExprBinder;
+use super::hint::name_end;
 use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn};
 use super::state::Binder;
-use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath, Options};
+use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath};
 use crate::config::SOURCE_IDLE_TIMEOUT;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, ScanTable};
+use crate::sql::{parse_expression, parse_query};
 use crate::stream_graph::WatermarkSpec;
 use crate::types::{DataType, Field, Schema, TimeAttribute, TypeKind};
 
 impl Binder<'_> {
     /// Reads a table.
     pub(super) fn scan(&self, path: ObjectPath, table: Arc<CatalogTable>, name: &ast::ObjectName) -> Result<LogicalPlan> {
-        let options = self.options(&table, name);
+        let options = self.options(&table, name_end(name));
         let at_table = |error: Error| in_definition(error, &format!("table {path}"));
         let layout = self.layout(&table).map_err(at_table)?;
         let mut exprs = layout.columns.iter().map(|column| column.expr.clone()).collect::<Vec<_>>();
@@ -29,7 +31,7 @@ impl Binder<'_> {
         let watermark = match &table.watermark {
             Some(watermark) => {
                 let scope = Scope { columns };
-                Some(self.watermark(&scope, &watermark.column, &super::parse::expression(&watermark.sql).map_err(at_table)?))
+                Some(self.watermark(&scope, &watermark.column, &parse_expression(&watermark.sql).map_err(at_table)?))
                     .transpose()
                     .map_err(at_table)?
             }
@@ -62,7 +64,7 @@ impl Binder<'_> {
     /// A view: its query, with the names of its columns.
     pub(super) fn view(&self, path: &ObjectPath, view: &CatalogView) -> Result<LogicalPlan> {
         let at_view = |error: Error| in_definition(error, &format!("view {path}"));
-        let query = super::parse::query(&view.sql).map_err(at_view)?;
+        let query = parse_query(&view.sql).map_err(at_view)?;
         let plan = self.for_view()?.query(&query).map_err(at_view)?;
         let names: Vec<&String> = view.schema.fields.iter().map(|field| &field.name).collect();
         if names.len() != plan.schema().len() {
@@ -75,19 +77,6 @@ impl Binder<'_> {
         let fields = plan.schema().fields.iter().enumerate();
         let exprs = fields.map(|(index, field)| Expr::column(index, field.data_type.clone())).collect();
         Ok(LogicalPlan::project(plan, exprs, names.into_iter().cloned().collect()))
-    }
-
-    /// The options of a table with those of its hint put over them.
-    pub(super) fn options(&self, table: &CatalogTable, name: &ast::ObjectName) -> Options {
-        let mut options = table.options.clone();
-        let end = name.0.last().and_then(|part| part.as_ident()).map(|part| part.span.end);
-        let hint = end.and_then(|end| {
-            self.cx.hints.iter().find(|hint| hint.name_end.line == end.line && hint.name_end.column == end.column)
-        });
-        if let Some(hint) = hint {
-            options.extend(hint.options.clone());
-        }
-        options
     }
 
     /// What a table's columns are over what its connector produces.
@@ -126,7 +115,7 @@ impl Binder<'_> {
             .iter()
             .map(|column| {
                 let expr = match &column.kind {
-                    ColumnKind::Computed { sql } => self.computed(&scope, &column.name, &super::parse::expression(sql)?)?,
+                    ColumnKind::Computed { sql } => self.computed(&scope, &column.name, &parse_expression(sql)?)?,
                     _ => {
                         let stored = scope.columns.iter().find(|stored| stored.name == column.name);
                         stored.expect("all columns but computed ones are stored").expr.clone()

@@ -3,6 +3,7 @@
 use sqlparser::ast::Query;
 
 use super::context::BindContext;
+use super::hint::UsedHints;
 use super::scope::Scope;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
@@ -17,6 +18,8 @@ pub(super) struct Binder<'a> {
     pub cx: BindContext<'a>,
     /// Common table expressions in view; later ones hide earlier ones of the same name.
     pub ctes: Vec<(String, LogicalPlan)>,
+    /// The hints that found their table.
+    pub used_hints: UsedHints,
     /// Nested queries and views around the one that is bound.
     depth: usize,
 }
@@ -33,7 +36,7 @@ pub(super) struct Relation {
 impl<'a> Binder<'a> {
     /// For a statement.
     pub fn new(cx: &BindContext<'a>) -> Self {
-        Binder { cx: *cx, ctes: Vec::new(), depth: 0 }
+        Binder { cx: *cx, ctes: Vec::new(), used_hints: UsedHints::default(), depth: 0 }
     }
 
     /// For a query inside of the one that is bound.
@@ -42,18 +45,19 @@ impl<'a> Binder<'a> {
             return Err(Error::new(ErrorKind::Unsupported, format!("queries nested deeper than {MAX_DEPTH} are not supported"))
                 .with_hint("check whether a view refers to itself"));
         }
-        Ok(Binder { cx: self.cx, ctes: self.ctes.clone(), depth: self.depth + 1 })
+        Ok(Binder { depth: self.depth + 1, ..self.clone() })
     }
 
-    /// For the text of a view: none of the query's own names are in view.
+    /// For text that the catalog keeps: none of the statement's own names and hints are in view.
     pub fn for_view(&self) -> Result<Self> {
         let mut nested = self.nested()?;
         nested.ctes.clear();
+        nested.cx.hints = &[];
         Ok(nested)
     }
 }
 
 /// A SELECT, VALUES or WITH as a plan.
 pub fn bind_query(query: &Query, cx: &BindContext<'_>) -> Result<LogicalPlan> {
-    Binder::new(cx).query(query)
+    Binder::new(cx).statement(query)
 }

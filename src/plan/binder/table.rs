@@ -9,7 +9,7 @@ use super::state::Binder;
 use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, WatermarkDefinition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
-use crate::sql::{ColumnDefinition, CreateTable, CreateView, Name};
+use crate::sql::{ColumnDefinition, CreateTable, CreateView, Name, parse_expression};
 use crate::types::{DataType, Schema, TimeAttribute, TypeKind};
 
 /// CREATE TABLE as the catalog keeps it: LIKE and AS merged in, computed columns typed, watermark and keys checked.
@@ -27,7 +27,7 @@ pub fn validate_table(create: &CreateTable, cx: &BindContext<'_>) -> Result<Cata
         table = like::merge(table, &source, clause)?;
     }
     if let Some(query) = &create.query {
-        let plan = binder.query(&query.query)?;
+        let plan = binder.statement(&query.query)?;
         add_query_columns(&mut table, create, plan.schema())?;
     } else if let Some(ColumnDefinition::Identifier(name)) =
         create.columns.iter().find(|column| matches!(column, ColumnDefinition::Identifier(_)))
@@ -42,12 +42,12 @@ pub fn validate_table(create: &CreateTable, cx: &BindContext<'_>) -> Result<Cata
 
 /// The plan of the query of CREATE TABLE AS, to be inserted into the new table.
 pub fn bind_table_query(create: &CreateTable, cx: &BindContext<'_>) -> Result<Option<LogicalPlan>> {
-    create.query.as_ref().map(|query| Binder::new(cx).query(&query.query)).transpose()
+    create.query.as_ref().map(|query| Binder::new(cx).statement(&query.query)).transpose()
 }
 
 /// CREATE VIEW as the catalog keeps it: its query is checked and its columns are named.
 pub fn bind_view(create: &CreateView, cx: &BindContext<'_>) -> Result<CatalogView> {
-    let plan = Binder::new(cx).query(&create.query)?;
+    let plan = Binder::new(cx).statement(&create.query)?;
     let mut schema = Schema::clone(plan.schema());
     if !create.columns.is_empty() {
         if create.columns.len() != schema.len() {
@@ -252,7 +252,7 @@ impl Binder<'_> {
         let scope = Scope { columns: layout.columns };
         let spec = match &create.watermark {
             Some(clause) => self.watermark(&scope, &watermark.column, &clause.expr).map_err(|error| error.at(clause.span))?,
-            None => self.watermark(&scope, &watermark.column, &super::parse::expression(&watermark.sql)?)?,
+            None => self.watermark(&scope, &watermark.column, &parse_expression(&watermark.sql)?)?,
         };
         table.columns[spec.rowtime].data_type.time = Some(TimeAttribute::Rowtime);
         Ok(())

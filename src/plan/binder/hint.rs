@@ -1,0 +1,65 @@
+//! Table hints, `t /*+ OPTIONS('k' = 'v') */`: put over the options of the table whose name they stand behind. A hint that stands
+//! behind anything else is an error.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use sqlparser::ast::{ObjectName, Query};
+
+use super::span::{Located, span_of};
+use super::state::Binder;
+use crate::catalog::{CatalogTable, Options};
+use crate::error::{Error, ErrorKind, Location, Result};
+use crate::plan::LogicalPlan;
+
+/// The hints that found their table, by the end of its name; shared by all binders of a statement.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UsedHints(Rc<RefCell<HashSet<(u64, u64)>>>);
+
+/// Where the name of a table ends: behind its last character, as hints are tied to it.
+pub(super) fn name_end(name: &ObjectName) -> Location {
+    let end = name.0.last().and_then(|part| part.as_ident()).map(|part| part.span.end);
+    end.map_or(Location::default(), |end| Location { line: end.line, column: end.column })
+}
+
+impl Binder<'_> {
+    /// A query of the statement, every hint in it used.
+    pub(super) fn statement(&self, query: &Query) -> Result<LogicalPlan> {
+        let plan = self.query(query)?;
+        let Some(span) = span_of(query) else { return Ok(plan) };
+        let used = self.used_hints.0.borrow();
+        let unused = self.cx.hints.iter().find(|hint| {
+            let end = hint.name_end;
+            span.start <= end && end <= span.end && !used.contains(&(end.line, end.column))
+        });
+        match unused {
+            None => Ok(plan),
+            Some(hint) => Err(Error::new(ErrorKind::Syntax, "OPTIONS stands behind no table")
+                .with_hint("put the hint right behind the name of a table in FROM")
+                .at(hint.span)),
+        }
+    }
+
+    /// The options of a table with those of the hint behind its name put over them.
+    pub(super) fn options(&self, table: &CatalogTable, name_end: Location) -> Options {
+        let mut options = table.options.clone();
+        if let Some(hint) = self.cx.hints.iter().find(|hint| hint.name_end == name_end) {
+            self.used_hints.0.borrow_mut().insert((name_end.line, name_end.column));
+            options.extend(hint.options.clone());
+        }
+        options
+    }
+
+    /// The error for a hint behind the name of something that has no options.
+    pub(super) fn refuse_hint(&self, name: &ObjectName, what: &str) -> Result<()> {
+        let end = name_end(name);
+        match self.cx.hints.iter().find(|hint| hint.name_end == end) {
+            None => Ok(()),
+            Some(hint) => Err(Error::new(ErrorKind::InvalidOption, format!("{what} takes no OPTIONS"))
+                .with_hint("give them to the tables that it reads")
+                .at(hint.span)),
+        }
+        .at_node(name)
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
-use crate::expr::{CastMode, Expr};
+use crate::expr::{CastMode, Expr, fold};
 use crate::types::{DataType, TypeKind, Value};
 
 impl Binder<'_> {
@@ -22,6 +22,13 @@ impl Binder<'_> {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error.with_hint("SHOW FUNCTIONS lists all functions"),
         }
+    }
+}
+
+impl Binder<'_> {
+    /// The expression with its constants computed.
+    pub(super) fn folded(&self, expr: Expr) -> Result<Expr> {
+        fold(expr, self.cx.functions, self.cx.configuration.time_zone())
     }
 }
 

@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::span::{Located, convert, span_of};
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::expr::{CastMode, Expr};
+use crate::expr::{CastMode, Expr, can_cast};
 use crate::plan::LogicalPlan;
 use crate::types::{DataType, TypeKind, Value};
 
@@ -154,7 +154,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             SqlExpr::Cast { kind, expr, data_type, format: None } => {
                 let target = crate::sql::data_type_of(data_type)?;
                 let input = self.bind(expr)?;
-                Ok(explicit_cast(input, target, matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast)))
+                explicit_cast(input, target, matches!(kind, ast::CastKind::TryCast | ast::CastKind::SafeCast))
             }
             SqlExpr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
@@ -286,7 +286,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             None => Expr::literal(Value::Null, DataType::nullable(TypeKind::Null)),
         };
         let types: Vec<DataType> = branches.iter().map(|(_, then)| then).chain([&otherwise]).map(Expr::data_type).collect();
-        let data_type = super::coercion::common_type(&types).ok_or_else(|| no_common_type("the results of CASE", &types))?;
+        let data_type = crate::expr::common_type(&types).ok_or_else(|| no_common_type("the results of CASE", &types))?;
         let branches = branches.into_iter().map(|(when, then)| (when, cast_to(then, &data_type))).collect();
         Ok(Expr::Case { branches, otherwise: Box::new(cast_to(otherwise, &data_type)), data_type })
     }
@@ -311,16 +311,20 @@ pub(super) fn negate(expr: Expr, negated: bool) -> Expr {
 }
 
 /// CAST or TRY_CAST.
-fn explicit_cast(input: Expr, target: DataType, is_try: bool) -> Expr {
+fn explicit_cast(input: Expr, target: DataType, is_try: bool) -> Result<Expr> {
     let given = input.data_type();
+    if !can_cast(&given, &target) {
+        let message = format!("{} cannot be cast to {}", given.regular(), target.kind_text());
+        return Err(Error::new(ErrorKind::TypeMismatch, message));
+    }
     let data_type = DataType::new(target.kind, given.nullable || is_try);
     if given.kind == TypeKind::Null {
-        return Expr::literal(Value::Null, data_type.with_nullable(true));
+        return Ok(Expr::literal(Value::Null, data_type.with_nullable(true)));
     }
     if given == data_type {
-        return input;
+        return Ok(input);
     }
-    Expr::Cast { input: Box::new(input), data_type, mode: if is_try { CastMode::Try } else { CastMode::Strict } }
+    Ok(Expr::Cast { input: Box::new(input), data_type, mode: if is_try { CastMode::Try } else { CastMode::Strict } })
 }
 
 /// The place of an expression.

@@ -32,6 +32,9 @@ const GROUP_WINDOWS: [&str; 15] = [
     "SESSION_PROCTIME",
 ];
 
+/// Functions whose first argument is a unit of time.
+const UNIT_FIRST: [&str; 2] = ["TIMESTAMPADD", "TIMESTAMPDIFF"];
+
 /// A call's parts, after everything that is not supported was refused.
 struct Call<'e> {
     args: Vec<&'e FunctionArgExpr>,
@@ -72,7 +75,19 @@ impl ExprBinder<'_, '_> {
             return Err(Error::unsupported(format!("the group window function {name}"))
                 .with_hint("use a window table function: FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"));
         }
-        let args = call.args.iter().map(|arg| self.argument(&name, arg)).collect::<Result<Vec<_>>>()?;
+        let takes_unit = UNIT_FIRST.iter().any(|function| function.eq_ignore_ascii_case(&name));
+        let args = call
+            .args
+            .iter()
+            .enumerate()
+            .map(|(position, arg)| match arg {
+                // A word of the syntax, not a column.
+                FunctionArgExpr::Expr(SqlExpr::Identifier(unit)) if takes_unit && position == 0 => {
+                    Ok(literal::string(&unit.value.to_uppercase()))
+                }
+                arg => self.argument(&name, arg),
+            })
+            .collect::<Result<Vec<_>>>()?;
         self.binder.call(&name, args)
     }
 
@@ -112,7 +127,9 @@ impl ExprBinder<'_, '_> {
         if is_count_star && call.distinct {
             return Err(Error::new(ErrorKind::Syntax, "COUNT(DISTINCT *) does not exist").with_hint("name the columns"));
         }
-        let typed = function.bind(args, call.distinct, grouped).map_err(|error| match error.hint() {
+        // A filter can leave a group without rows, as an empty input can.
+        let never_empty = grouped && filter.is_none();
+        let typed = function.bind(args, call.distinct, never_empty).map_err(|error| match error.hint() {
             Some(_) => error,
             None => error.with_hint(usage(function.signatures())),
         });

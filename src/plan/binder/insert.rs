@@ -5,7 +5,6 @@ use std::sync::Arc;
 use sqlparser::ast::Expr as SqlExpr;
 
 use super::call::cast_to;
-use super::coercion::can_cast_implicitly;
 use super::context::{BindContext, ResolvedRelation};
 use super::expression::ExprBinder;
 use super::parts::Parts;
@@ -13,7 +12,7 @@ use super::scope::{Scope, unknown_column};
 use super::state::Binder;
 use crate::catalog::{CatalogTable, ColumnKind, ObjectPath};
 use crate::error::{Error, ErrorKind, Location, Result};
-use crate::expr::Expr;
+use crate::expr::{Expr, can_cast_implicitly};
 use crate::plan::{LogicalPlan, ScanTable};
 use crate::sql::{Insert, Name};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};

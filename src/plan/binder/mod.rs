@@ -4,7 +4,6 @@
 //! and function is typed by the registry. No clause is skipped: what is not supported is an error that names it.
 
 mod call;
-mod coercion;
 mod context;
 mod expression;
 mod function;
@@ -25,6 +24,8 @@ mod set_operation;
 mod span;
 mod state;
 mod table;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};

@@ -2,12 +2,12 @@
 
 use sqlparser::ast::{BinaryOperator, Expr as SqlExpr, UnaryOperator, Value as SqlValue};
 
-use super::call::{cast_to, convert_literal};
+use super::call::cast_to;
 use super::expression::{ExprBinder, negate};
 use super::literal;
 use super::span::Located;
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::{Expr, common_type};
 use crate::types::{DataType, TypeKind, Value};
 
 impl ExprBinder<'_, '_> {
@@ -86,7 +86,7 @@ impl ExprBinder<'_, '_> {
         }
         let value = self.bind(needle)?;
         let items = self.bind_all(list)?;
-        if let Some((needle, list)) = constants(&value, &items) {
+        if let Some((needle, list)) = self.constants(&value, &items)? {
             return Ok(Expr::InList { needle: Box::new(needle), list, negated });
         }
         let hits = items
@@ -95,6 +95,27 @@ impl ExprBinder<'_, '_> {
             .map(|(item, written)| self.binder.call("=", vec![value.clone(), item]).at_node(written))
             .collect::<Result<Vec<_>>>()?;
         Ok(negate(any_of(hits), negated))
+    }
+
+    /// Needle and list in their common type, if the list is constant.
+    fn constants(&self, needle: &Expr, items: &[Expr]) -> Result<Option<(Expr, Vec<Value>)>> {
+        let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
+        let Some(common) = common_type(&types) else { return Ok(None) };
+        let nested = matches!(
+            common.kind,
+            TypeKind::Null | TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_)
+        );
+        if nested {
+            return Ok(None);
+        }
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            match self.binder.folded(cast_to(item.clone(), &common))? {
+                Expr::Literal { value, .. } => list.push(value),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some((cast_to(needle.clone(), &common), list)))
     }
 
     /// `(a, b) = (c, d)`: field by field.
@@ -134,23 +155,6 @@ fn chain<'e>(expr: &'e SqlExpr, operator: &BinaryOperator) -> Vec<&'e SqlExpr> {
 
 fn any_of(mut terms: Vec<Expr>) -> Expr {
     if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) }
-}
-
-/// Needle and list in their common type, if the list is constant and nothing needs evaluation.
-fn constants(needle: &Expr, items: &[Expr]) -> Option<(Expr, Vec<Value>)> {
-    let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
-    let common = super::coercion::common_type(&types)?;
-    if matches!(common.kind, TypeKind::Null | TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_)) {
-        return None;
-    }
-    let list = items
-        .iter()
-        .map(|item| match item {
-            Expr::Literal { value, data_type } => convert_literal(value, &data_type.kind, &common.kind),
-            _ => None,
-        })
-        .collect::<Option<Vec<_>>>()?;
-    Some((cast_to(needle.clone(), &common), list))
 }
 
 fn is_row(expr: &SqlExpr) -> bool {

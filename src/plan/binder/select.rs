@@ -138,7 +138,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Vec<Expr>> {
         let plain: Vec<Alias> = items.iter().filter(|item| is_plain(&item.expr)).cloned().collect();
         let mut keys: Vec<Expr> = Vec::with_capacity(written.len());
-        for expr in written {
+        for expr in written.iter().flat_map(composite_parts) {
             let item = ordinal(expr, items.len()).ok().flatten().map(|position| &items[position].expr);
             let key = match item.filter(|item| is_plain(item)) {
                 Some(item) => item.clone(),
@@ -242,6 +242,14 @@ impl ExprBinder<'_, '_> {
         };
         let names = fields.into_iter().map(|field| field.name).enumerate();
         names.map(|(index, name)| Ok(Alias { name, expr: self.field_at(row.clone(), index)? })).collect()
+    }
+}
+
+/// The keys of `(a, b)` in GROUP BY.
+fn composite_parts(expr: &SqlExpr) -> Vec<&SqlExpr> {
+    match expr {
+        SqlExpr::Tuple(items) => items.iter().collect(),
+        expr => vec![expr],
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 
 use super::call::cast_to;
-use super::coercion::common_type;
 use super::expression::ExprBinder;
 use super::parts::Parts;
 use super::query::Ordering;
@@ -13,7 +12,7 @@ use super::select::{distinct_rows, single_row};
 use super::span::{Located, span_of};
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Expr;
+use crate::expr::{Expr, common_type};
 use crate::plan::LogicalPlan;
 use crate::types::{DataType, Field, Schema, Value};
 
@@ -83,8 +82,11 @@ impl Binder<'_> {
         let schema = Arc::new(Schema::new(fields));
         let rows: Vec<Vec<Expr>> = bound
             .into_iter()
-            .map(|row| row.into_iter().zip(&schema.fields).map(|(expr, field)| cast_to(expr, &field.data_type)).collect())
-            .collect();
+            .map(|row| {
+                let row = row.into_iter().zip(&schema.fields);
+                row.map(|(expr, field)| self.folded(cast_to(expr, &field.data_type))).collect()
+            })
+            .collect::<Result<_>>()?;
         if let Some(constants) = constant_rows(&rows) {
             return Ok(LogicalPlan::Values { rows: constants, schema });
         }

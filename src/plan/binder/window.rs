@@ -60,6 +60,10 @@ const SIGNATURES: [Signature; 2] = [
 /// Window table functions of Flink's that are not there yet.
 const LATER: [&str; 2] = ["CUMULATE", "SESSION"];
 
+/// Other table functions of Flink's, and what a table function is called in some places.
+const OTHER_TABLE_FUNCTIONS: [&str; 8] =
+    ["UNNEST", "TABLE", "JSON_TABLE", "TO_CHANGELOG", "FROM_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"];
+
 /// Arguments by parameter.
 type Arguments<'e> = Vec<(Parameter, &'e SqlExpr)>;
 
@@ -72,6 +76,9 @@ impl Binder<'_> {
             return Err(Error::unsupported(format!("the window table function {upper}"))
                 .with_hint("TUMBLE and HOP are")
                 .at_node(name));
+        }
+        if OTHER_TABLE_FUNCTIONS.contains(&upper.as_str()) {
+            return Err(Error::unsupported(upper).at_node(name));
         }
         let Some(signature) = SIGNATURES.iter().find(|signature| signature.name == upper) else {
             let error = Error::new(ErrorKind::UndefinedFunction, format!("table function {written} not found"));
@@ -157,7 +164,7 @@ impl Binder<'_> {
     fn interval_ms(&self, signature: &Signature, what: &str, expr: &SqlExpr) -> Result<i64> {
         let mut parts = Parts::default();
         let bound = ExprBinder::new(self, &Scope::default(), "the arguments of a window", &mut parts).bind(expr)?;
-        match bound {
+        match self.folded(bound)? {
             Expr::Literal { value: Value::IntervalDayTime(millis), .. } => Ok(millis),
             other => {
                 let given = other.data_type().regular();

@@ -248,6 +248,11 @@ pub fn random_seed() -> u64 {
     fastrand::u64(..)
 }
 
+/// A random id, for jobs and leaders.
+pub fn random_id() -> u128 {
+    fastrand::u128(..)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

@@ -1,5 +1,7 @@
 //! What an endpoint is: state, the calls that it handles, and what it does when it starts and stops.
 
+use std::fmt;
+
 use futures::future::{BoxFuture, FutureExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +37,19 @@ pub trait RpcCall: Serialize + DeserializeOwned + Send + 'static {
     type Answer: Serialize + DeserializeOwned + Send + 'static;
 }
 
+/// Says which type a call is answered with: `rpc_call!(CancelJob => ())`. The call's name is its type's.
+#[macro_export]
+macro_rules! rpc_call {
+    ($($call:ident => $answer:ty),+ $(,)?) => {
+        $(
+            impl $crate::rpc::RpcCall for $call {
+                const NAME: &'static str = stringify!($call);
+                type Answer = $answer;
+            }
+        )+
+    };
+}
+
 /// How an endpoint handles a call: in its main thread, never blocking.
 pub trait Handle<C: RpcCall>: RpcEndpoint {
     /// Handles the call.
@@ -42,31 +57,41 @@ pub trait Handle<C: RpcCall>: RpcEndpoint {
 }
 
 /// The answer to a call: known now, or promised.
-#[derive(Debug)]
 pub struct Answer<T>(Promise<T>);
 
-#[derive(Debug)]
 enum Promise<T> {
     Now(Result<T>),
-    Later(oneshot::Receiver<Result<T>>),
+    /// None = the promise was not kept.
+    Later(BoxFuture<'static, Option<Result<T>>>),
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self.0, Promise::Now(_)) { "Answer(now)" } else { "Answer(later)" })
+    }
 }
 
 /// Keeps the promise of [`Answer::later`]. Dropped without [`Reply::send`], it fails the call.
 #[derive(Debug)]
 pub struct Reply<T>(oneshot::Sender<Result<T>>);
 
-impl<T> Answer<T> {
+impl<T: Send + 'static> Answer<T> {
     /// An answer that will be given through the reply.
     pub fn later() -> (Reply<T>, Self) {
         let (sender, receiver) = oneshot::channel();
-        (Reply(sender), Answer(Promise::Later(receiver)))
+        (Reply(sender), Answer(Promise::Later(receiver.map(std::result::Result::ok).boxed())))
+    }
+
+    /// The answer is what `future` gives, say that of another endpoint which was asked. Whoever asked polls it.
+    pub fn of_future(future: impl Future<Output = Result<T>> + Send + 'static) -> Self {
+        Answer(Promise::Later(future.map(Some).boxed()))
     }
 
     /// Waits for the answer; none = the promise was not kept.
     pub(super) async fn resolve(self) -> Option<Result<T>> {
         match self.0 {
             Promise::Now(result) => Some(result),
-            Promise::Later(receiver) => receiver.await.ok(),
+            Promise::Later(future) => future.await,
         }
     }
 }
@@ -78,6 +103,11 @@ impl<T> From<Result<T>> for Answer<T> {
 }
 
 impl<T> Reply<T> {
+    /// Whether anybody still waits for it.
+    pub fn is_wanted(&self) -> bool {
+        !self.0.is_closed()
+    }
+
     /// Answers. Whoever asked may have lost interest.
     pub fn send(self, result: Result<T>) {
         let _ = self.0.send(result);

@@ -85,17 +85,15 @@ impl<E: RpcEndpoint> EndpointLoop<E> {
             let mail = match &mut self.closing {
                 Some(closing) => tokio::select! {
                     biased;
-                    closed = closing => return closed,
+                    closed = closing => return closed.and(self.finish_queue()),
                     mail = self.mailbox.recv() => mail,
                 },
                 None => self.mailbox.recv().await,
             };
             // The loop itself holds a sender, so the mailbox never runs dry for good.
             let mail = mail.expect("the main thread's own handle keeps the mailbox open");
-            if matches!(mail, Mail::Control(Control::Terminate))
-                && self.phase != Phase::Started
-                && self.phase != Phase::Terminating
-            {
+            let never_ran = matches!(self.phase, Phase::Created | Phase::Stopped);
+            if never_ran && matches!(mail, Mail::Control(Control::Terminate)) {
                 return Ok(());
             }
             self.deliver(mail);
@@ -103,6 +101,15 @@ impl<E: RpcEndpoint> EndpointLoop<E> {
                 return Err(failure);
             }
         }
+    }
+
+    /// What closing waited for may have left news in the mailbox: handles what is there, and no more.
+    fn finish_queue(&mut self) -> Result<()> {
+        for _ in 0..self.mailbox.len() {
+            let Ok(mail) = self.mailbox.try_recv() else { break };
+            self.deliver(mail);
+        }
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     fn deliver(&mut self, mail: Mail<E>) {

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::endpoint_loop::Mail;
-use super::{FencingToken, RpcAddress, RpcEndpoint};
+use super::{FencingToken, Gateway, RpcAddress, RpcEndpoint};
 use crate::clock::{Clock, sleep_until};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -74,6 +74,11 @@ impl<E: RpcEndpoint> MainThread<E> {
         &self.clock
     }
 
+    /// The endpoint's own gateway, for it to give to others. `token` is the one that its calls shall carry.
+    pub fn gateway(&self, caller: &str, token: Option<FencingToken>) -> Gateway<E> {
+        Gateway::local(caller, token, self.clone())
+    }
+
     /// Runs `work` in the main thread, after what was handed over before. Nothing happens when the endpoint is not running.
     pub fn run_async(&self, work: impl FnOnce(&mut E, &MainThread<E>) + Send + 'static) {
         self.post(Mail::Work(Box::new(move |endpoint| {
@@ -121,6 +126,21 @@ impl<E: RpcEndpoint> MainThread<E> {
         self.spawn(async move {
             let output = future.await;
             main.run_async(move |endpoint, main| then(endpoint, main, output));
+        });
+    }
+
+    /// Runs `work` that may block (it lists directories, say) on a thread beside the main thread, then `then` with its result in
+    /// the main thread.
+    pub fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+        then: impl FnOnce(&mut E, &MainThread<E>, Result<T>) + Send + 'static,
+    ) {
+        let running = self.runtime.spawn_blocking(work);
+        self.when(running, |endpoint, main, ended| {
+            let panicked =
+                |error: tokio::task::JoinError| Error::internal("blocking work panicked").with_detail(error.to_string());
+            then(endpoint, main, ended.map_err(panicked).and_then(|result| result));
         });
     }
 

@@ -39,19 +39,7 @@ struct Panic(String);
 #[derive(Serialize, Deserialize)]
 struct Lead(Option<u128>);
 
-macro_rules! call {
-    ($call:ident => $answer:ty) => {
-        impl RpcCall for $call {
-            const NAME: &'static str = stringify!($call);
-            type Answer = $answer;
-        }
-    };
-}
-call!(Add => i64);
-call!(TotalAfter => i64);
-call!(Forget => ());
-call!(Panic => ());
-call!(Lead => ());
+crate::rpc_call!(Add => i64, TotalAfter => i64, Forget => (), Panic => (), Lead => ());
 
 impl RpcEndpoint for Counter {
     const GATEWAY: &'static str = "Counter";

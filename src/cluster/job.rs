@@ -1,0 +1,161 @@
+//! What the session learns of a job: its state, its outcome, its counters. Plain data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::runtime::task::{OperatorMetricsSnapshot, TaskMetricsSnapshot};
+use crate::types::{JobId, VertexId};
+
+/// How far a job is: Flink's JobStatus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum JobState {
+    /// Submitted, nothing deployed.
+    Created,
+    /// Its tasks are deployed or run.
+    Running,
+    /// A task has failed; the others are being cancelled.
+    Failing,
+    /// Failed, all tasks have ended.
+    Failed,
+    /// It is being cancelled on request.
+    Cancelling,
+    /// Cancelled, all tasks have ended.
+    Canceled,
+    /// All tasks have finished.
+    Finished,
+}
+
+impl JobState {
+    /// Whether it will not change any more.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, JobState::Failed | JobState::Canceled | JobState::Finished)
+    }
+}
+
+impl fmt::Display for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            JobState::Created => "CREATED",
+            JobState::Running => "RUNNING",
+            JobState::Failing => "FAILING",
+            JobState::Failed => "FAILED",
+            JobState::Cancelling => "CANCELLING",
+            JobState::Canceled => "CANCELED",
+            JobState::Finished => "FINISHED",
+        })
+    }
+}
+
+/// A line of SHOW JOBS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobInfo {
+    /// Id.
+    pub id: JobId,
+    /// Name.
+    pub name: String,
+    /// How far it is.
+    pub state: JobState,
+    /// When it was submitted, milliseconds since the epoch.
+    pub start_ms: i64,
+    /// When it ended, milliseconds since the epoch.
+    pub end_ms: Option<i64>,
+}
+
+/// The outcome of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobResult {
+    /// Its last state.
+    pub state: JobState,
+    /// Why it failed: the first cause, with its operator.
+    pub error: Option<Error>,
+    /// Its counters at the end.
+    pub metrics: JobMetrics,
+}
+
+impl JobResult {
+    /// The outcome as a result: a cancelled job is an error too.
+    pub fn into_result(self) -> crate::error::Result<JobMetrics> {
+        match (self.error, self.state) {
+            (Some(error), _) => Err(error),
+            (None, JobState::Canceled) => Err(Error::new(crate::error::ErrorKind::Cancelled, "the job was cancelled")),
+            (None, _) => Ok(self.metrics),
+        }
+    }
+}
+
+/// The counters of a job, per vertex in the order of its graph.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JobMetrics {
+    /// The vertices.
+    pub vertices: Vec<VertexMetrics>,
+}
+
+/// The counters of a vertex: sums over its subtasks unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VertexMetrics {
+    /// The vertex.
+    pub vertex: VertexId,
+    /// Its name.
+    pub name: String,
+    /// Its subtasks.
+    pub parallelism: u32,
+    /// Rows and bytes in and out, times, state and backlog. `input_watermark` and `output_watermark` are minima over the subtasks,
+    /// `batch_rows_max` is the maximum; `operators` are summed one by one.
+    pub total: TaskMetricsSnapshot,
+    /// Rows that came too late, over all operators.
+    pub late_rows: u64,
+    /// Records that a format skipped, over all operators.
+    pub skipped_records: u64,
+}
+
+impl VertexMetrics {
+    /// The counters of a vertex over its subtasks' (those that are known).
+    pub fn aggregate<'a>(
+        vertex: VertexId,
+        name: &str,
+        parallelism: u32,
+        subtasks: impl IntoIterator<Item = &'a TaskMetricsSnapshot>,
+    ) -> Self {
+        let total = subtasks.into_iter().cloned().reduce(add).unwrap_or_else(|| TaskMetricsSnapshot {
+            input_watermark: i64::MIN,
+            output_watermark: i64::MIN,
+            ..TaskMetricsSnapshot::default()
+        });
+        let sum = |count: fn(&OperatorMetricsSnapshot) -> u64| total.operators.iter().map(count).sum();
+        VertexMetrics {
+            vertex,
+            name: name.to_string(),
+            parallelism,
+            late_rows: sum(|operator| operator.late_rows),
+            skipped_records: sum(|operator| operator.skipped_records),
+            total,
+        }
+    }
+}
+
+/// The counters of two subtasks of one vertex as one.
+fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetricsSnapshot {
+    left.rows_in += right.rows_in;
+    left.bytes_in += right.bytes_in;
+    left.rows_out += right.rows_out;
+    left.bytes_out += right.bytes_out;
+    left.batches_in += right.batches_in;
+    left.batch_rows_max = left.batch_rows_max.max(right.batch_rows_max);
+    left.busy_nanos += right.busy_nanos;
+    left.idle_nanos += right.idle_nanos;
+    left.backpressured_nanos += right.backpressured_nanos;
+    left.input_watermark = left.input_watermark.min(right.input_watermark);
+    left.output_watermark = left.output_watermark.min(right.output_watermark);
+    left.state_bytes += right.state_bytes;
+    left.backlog += right.backlog;
+    for (sum, operator) in left.operators.iter_mut().zip(&right.operators) {
+        sum.rows_in += operator.rows_in;
+        sum.rows_out += operator.rows_out;
+        sum.late_rows += operator.late_rows;
+        sum.skipped_records += operator.skipped_records;
+        sum.dropped_rows += operator.dropped_rows;
+    }
+    left
+}

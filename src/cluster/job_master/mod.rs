@@ -1,0 +1,344 @@
+//! The JobMaster: one per job. Holds its ExecutionGraph, gets slots for it, deploys its tasks, coordinates its sources, and tells
+//! the Dispatcher how it ends.
+//!
+//! ```text
+//!   on_start: open sources (beside the main thread) ─▶ request slots ─▶ deploy ─▶ tasks report ─▶ … ─▶ last task ended: report
+//! ```
+//!
+//! Whatever fails on this way fails the job: [`ExecutionGraph::fail`] says what to cancel, and when all tasks have ended the slots are
+//! released and the result is told. It ends in one way only, [`JobMaster::after_change`].
+
+mod calls;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::sync::oneshot;
+
+pub use calls::{
+    AcknowledgeFlush, AwaitJobFlush, CancelExecution, RequestJobMetrics, RequestSplits, StopExecution, TaskUpdate, UpdateTask,
+};
+use sources::Sources;
+
+use super::deployment::{self, SlotPlan};
+use super::dispatcher::{Dispatcher, JobEnded, JobStateChanged};
+use super::execution_graph::{ExecutionEnd, ExecutionGraph, ExecutionState};
+use super::flush::FlushTracker;
+use super::job::{JobMetrics, JobResult, JobState, VertexMetrics};
+use super::resource_manager::{ReleaseSlots, RequestSlots, ResourceManager, SlotId};
+use super::task_executor::{CancelTasks, RequestTaskMetrics, StopSources, SubmitTasks, TaskExecutor};
+use crate::config::Configuration;
+use crate::error::{Error, ErrorKind, Result};
+use crate::job_graph::JobGraph;
+use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, Reply, RpcAddress, RpcEndpoint, RpcService};
+use crate::runtime::Environment;
+use crate::runtime::task::{ExecutionAttemptId, TaskDescriptor, TaskMetricsSnapshot};
+use crate::types::JobId;
+
+/// How long a job waits for its slots: other jobs may hold them, and task executors may still be starting.
+const SLOT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a task executor may take to answer: it only puts tasks into its runtime.
+const TASK_EXECUTOR_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a JobMaster needs of its surroundings.
+#[derive(Debug, Clone)]
+pub struct JobServices {
+    /// For connections to task executors.
+    pub service: RpcService,
+    /// Who has the slots.
+    pub resource_manager: Gateway<ResourceManager>,
+    /// Who wants to know how the job ends.
+    pub dispatcher: Gateway<Dispatcher>,
+    /// The connectors whose enumerators run here.
+    pub environment: Arc<Environment>,
+}
+
+/// The endpoint.
+pub struct JobMaster {
+    services: JobServices,
+    graph: Arc<JobGraph>,
+    token: FencingToken,
+    start_ms: i64,
+    execution: ExecutionGraph,
+    sources: Sources,
+    flushes: FlushTracker<Reply<()>>,
+    executors: BTreeMap<RpcAddress, Gateway<TaskExecutor>>,
+    placement: BTreeMap<ExecutionAttemptId, RpcAddress>,
+    told: JobState,
+    closing: Option<oneshot::Sender<()>>,
+}
+
+impl JobMaster {
+    /// The master of a job that was submitted at `start_ms`. Task executors call it with `token`.
+    pub fn new(services: JobServices, job: JobId, graph: JobGraph, token: FencingToken, start_ms: i64) -> Self {
+        let execution = ExecutionGraph::new(job, &graph.name, deployment::vertices(&graph));
+        let sinks = execution.executions().map(|execution| execution.attempt);
+        let flushes = FlushTracker::new(sinks.filter(|attempt| deployment::has_sink(&graph, attempt.vertex)).collect());
+        JobMaster {
+            services,
+            graph: Arc::new(graph),
+            token,
+            start_ms,
+            execution,
+            sources: Sources::default(),
+            flushes,
+            executors: BTreeMap::new(),
+            placement: BTreeMap::new(),
+            told: JobState::Created,
+            closing: None,
+        }
+    }
+
+    fn open_sources(&mut self, main: &MainThread<Self>) {
+        let (graph, environment) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment));
+        if deployment::sources(&graph).is_empty() {
+            return self.request_slots(main);
+        }
+        main.run_blocking(
+            move || Sources::open(&deployment::sources(&graph), &environment),
+            |master, main, opened| match opened {
+                Ok(sources) => {
+                    master.sources = sources;
+                    master.start_discovery(main);
+                    master.request_slots(main);
+                }
+                Err(cause) => master.fail(cause, main),
+            },
+        );
+    }
+
+    fn request_slots(&mut self, main: &MainThread<Self>) {
+        if !self.execution.schedule() {
+            return;
+        }
+        self.after_change(main);
+        let plan = SlotPlan::new(&self.graph);
+        let request = RequestSlots { job: self.execution.job(), slots: plan.slots() };
+        let slots = self.services.resource_manager.ask(request, Some(SLOT_REQUEST_TIMEOUT));
+        main.when(slots, move |master, main, slots| match slots {
+            Ok(slots) => master.connect_executors(plan, slots, main),
+            Err(cause) => master.fail(cause, main),
+        });
+    }
+
+    fn connect_executors(&mut self, plan: SlotPlan, slots: Vec<SlotId>, main: &MainThread<Self>) {
+        let mut addresses: Vec<RpcAddress> = slots.iter().map(|slot| slot.executor.clone()).collect();
+        addresses.dedup();
+        let (service, caller) = (self.services.service.clone(), main.address().endpoint.clone());
+        let connections = async move {
+            let mut executors = BTreeMap::new();
+            for address in addresses {
+                executors.insert(address.clone(), service.connect::<TaskExecutor>(&caller, &address).await?);
+            }
+            Ok(executors)
+        };
+        main.when(connections, move |master, main, executors: Result<_>| match executors {
+            Ok(executors) => {
+                master.executors = executors;
+                master.deploy(&plan, &slots, main);
+            }
+            Err(cause) => master.fail(cause, main),
+        });
+    }
+
+    /// Sends each task executor its tasks, all at once.
+    fn deploy(&mut self, plan: &SlotPlan, slots: &[SlotId], main: &MainThread<Self>) {
+        let attempts: Vec<ExecutionAttemptId> = self.execution.executions().map(|execution| execution.attempt).collect();
+        let configuration = Arc::new(Configuration(self.graph.configuration.clone()));
+        let mut tasks: BTreeMap<RpcAddress, Vec<TaskDescriptor>> = BTreeMap::new();
+        for attempt in attempts {
+            if self.execution.deploy(attempt) {
+                let executor = &slots[plan.slot_of(attempt.vertex, attempt.subtask)].executor;
+                self.placement.insert(attempt, executor.clone());
+                let descriptor = deployment::task_descriptor(&self.graph, attempt, &configuration, self.start_ms);
+                tasks.entry(executor.clone()).or_default().push(descriptor);
+            }
+        }
+        for (address, tasks) in tasks {
+            let attempts: Vec<ExecutionAttemptId> = tasks.iter().map(|task| task.attempt).collect();
+            let call = SubmitTasks { job_master: main.address().clone(), token: self.token, tasks };
+            let submitted = self.executors[&address].ask(call, Some(TASK_EXECUTOR_TIMEOUT));
+            main.when(submitted, move |master, main, submitted| {
+                if let Err(cause) = submitted {
+                    for attempt in attempts {
+                        master.task_ended(attempt, ExecutionEnd::Failed(cause.clone()), None, main);
+                    }
+                }
+            });
+        }
+    }
+
+    fn task_ended(
+        &mut self,
+        attempt: ExecutionAttemptId,
+        end: ExecutionEnd,
+        metrics: Option<TaskMetricsSnapshot>,
+        main: &MainThread<Self>,
+    ) {
+        let cancel = self.execution.ended(attempt, end, metrics);
+        self.flushes.ended(attempt).into_iter().for_each(|reply| reply.send(Ok(())));
+        self.cancel_tasks(&cancel);
+        self.after_change(main);
+    }
+
+    fn fail(&mut self, cause: Error, main: &MainThread<Self>) {
+        let cancel = self.execution.fail(cause);
+        self.cancel_tasks(&cancel);
+        self.after_change(main);
+    }
+
+    fn cancel(&mut self, main: &MainThread<Self>) {
+        let cancel = self.execution.cancel();
+        self.cancel_tasks(&cancel);
+        self.after_change(main);
+    }
+
+    fn cancel_tasks(&self, cancel: &[ExecutionAttemptId]) {
+        for (executor, attempts) in self.by_executor(cancel) {
+            executor.tell(CancelTasks { attempts });
+        }
+    }
+
+    /// Executions by the task executor that runs them.
+    fn by_executor(&self, attempts: &[ExecutionAttemptId]) -> Vec<(&Gateway<TaskExecutor>, Vec<ExecutionAttemptId>)> {
+        let mut by_address: BTreeMap<&RpcAddress, Vec<ExecutionAttemptId>> = BTreeMap::new();
+        for attempt in attempts {
+            if let Some(address) = self.placement.get(attempt) {
+                by_address.entry(address).or_default().push(*attempt);
+            }
+        }
+        by_address.into_iter().map(|(address, attempts)| (&self.executors[address], attempts)).collect()
+    }
+
+    /// Tells the Dispatcher how far the job is, if that has changed; and when it has ended, gives back what it held.
+    fn after_change(&mut self, main: &MainThread<Self>) {
+        main.assert_main_thread();
+        let (state, job) = (self.execution.state(), self.execution.job());
+        if state == self.told {
+            return;
+        }
+        self.told = state;
+        if !state.is_terminal() {
+            return self.services.dispatcher.tell(JobStateChanged { job, state });
+        }
+        self.services.resource_manager.tell(ReleaseSlots { job });
+        let result = JobResult { state, error: self.execution.failure().cloned(), metrics: self.metrics(&BTreeMap::new()) };
+        self.services.dispatcher.tell(JobEnded { job, result });
+        if let Some(closing) = self.closing.take() {
+            let _ = closing.send(());
+        }
+    }
+
+    /// The counters of the job: those of tasks that have ended, and `live` ones of those that run.
+    fn metrics(&self, live: &BTreeMap<ExecutionAttemptId, TaskMetricsSnapshot>) -> JobMetrics {
+        let vertices = self.execution.vertices().map(|vertex| {
+            let executions = vertex.executions.iter();
+            let subtasks = executions.filter_map(|execution| execution.metrics.as_ref().or_else(|| live.get(&execution.attempt)));
+            VertexMetrics::aggregate(vertex.vertex, &vertex.name, vertex.executions.len() as u32, subtasks)
+        });
+        JobMetrics { vertices: vertices.collect() }
+    }
+}
+
+impl RpcEndpoint for JobMaster {
+    const GATEWAY: &'static str = "JobMaster";
+
+    fn calls(table: CallTable<Self>) -> CallTable<Self> {
+        table
+            .with::<UpdateTask>()
+            .with::<RequestSplits>()
+            .with::<AcknowledgeFlush>()
+            .with::<AwaitJobFlush>()
+            .with::<CancelExecution>()
+            .with::<StopExecution>()
+            .with::<RequestJobMetrics>()
+    }
+
+    fn on_start(&mut self, main: &MainThread<Self>) -> Result<()> {
+        self.open_sources(main);
+        Ok(())
+    }
+
+    /// Ends once the job has; a job that still runs is cancelled.
+    fn on_stop(&mut self, main: &MainThread<Self>) -> BoxFuture<'static, Result<()>> {
+        let (closing, closed) = oneshot::channel();
+        if !self.execution.state().is_terminal() {
+            self.closing = Some(closing);
+            self.cancel(main);
+        }
+        closed.map(|_| Ok(())).boxed()
+    }
+}
+
+impl Handle<UpdateTask> for JobMaster {
+    fn handle(&mut self, call: UpdateTask, main: &MainThread<Self>) -> Answer<()> {
+        match call.update {
+            TaskUpdate::Running => self.execution.running(call.attempt),
+            TaskUpdate::Ended { end, metrics } => self.task_ended(call.attempt, end, metrics, main),
+        }
+        Ok(()).into()
+    }
+}
+
+impl Handle<CancelExecution> for JobMaster {
+    fn handle(&mut self, _: CancelExecution, main: &MainThread<Self>) -> Answer<()> {
+        self.cancel(main);
+        Ok(()).into()
+    }
+}
+
+impl Handle<StopExecution> for JobMaster {
+    fn handle(&mut self, _: StopExecution, main: &MainThread<Self>) -> Answer<()> {
+        if self.placement.is_empty() {
+            // Nothing has been read yet, so there is nothing to finish.
+            self.cancel(main);
+        }
+        let running = self.execution.executions().filter(|execution| !execution.state.is_terminal());
+        let attempts: Vec<ExecutionAttemptId> = running.map(|execution| execution.attempt).collect();
+        for (executor, attempts) in self.by_executor(&attempts) {
+            executor.tell(StopSources { attempts });
+        }
+        Ok(()).into()
+    }
+}
+
+impl Handle<AcknowledgeFlush> for JobMaster {
+    fn handle(&mut self, call: AcknowledgeFlush, _: &MainThread<Self>) -> Answer<()> {
+        self.flushes.acknowledge(call.attempt, call.flush).into_iter().for_each(|reply| reply.send(Ok(())));
+        Ok(()).into()
+    }
+}
+
+impl Handle<AwaitJobFlush> for JobMaster {
+    fn handle(&mut self, AwaitJobFlush { flush }: AwaitJobFlush, _: &MainThread<Self>) -> Answer<()> {
+        let (reply, answer) = Answer::later();
+        self.flushes.wait(flush, reply).into_iter().for_each(|reply| reply.send(Ok(())));
+        answer
+    }
+}
+
+impl Handle<RequestJobMetrics> for JobMaster {
+    fn handle(&mut self, _: RequestJobMetrics, main: &MainThread<Self>) -> Answer<JobMetrics> {
+        let job = self.execution.job();
+        let ask = |executor: &Gateway<TaskExecutor>| executor.ask(RequestTaskMetrics { job }, Some(TASK_EXECUTOR_TIMEOUT));
+        let asked = futures::future::try_join_all(self.executors.values().map(ask).collect::<Vec<_>>());
+        let main = main.clone();
+        Answer::of_future(async move {
+            let live = asked.await?.into_iter().flatten().collect();
+            main.call_async(move |master, _| Ok(master.metrics(&live))).await
+        })
+    }
+}
+
+/// The error for a job that has no running master any more.
+pub(super) fn not_running(job: JobId, state: JobState) -> Error {
+    Error::new(ErrorKind::NotRunning, format!("job {job} is {state}"))
+}
+
+/// Whether an execution still wants what is sent to it.
+fn is_live(state: ExecutionState) -> bool {
+    matches!(state, ExecutionState::Deploying | ExecutionState::Running)
+}

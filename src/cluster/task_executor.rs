@@ -1,0 +1,312 @@
+//! The TaskExecutor: runs tasks on the data plane of its process and tells their masters how far they are.
+//!
+//! The endpoint lives in the control plane; tasks run on threads of their own ([`DataPlane`]), so that a busy one never delays a
+//! call. For each task that it was given it tells the JobMaster exactly one end, after everything that the task held is released.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle as Runtime;
+
+use super::execution_graph::ExecutionEnd;
+use super::job_master::{JobMaster, RequestSplits, TaskUpdate, UpdateTask};
+use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
+use crate::error::{Error, Result};
+use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, RpcAddress, RpcEndpoint, RpcService};
+use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::state::MemoryManager;
+use crate::runtime::task::{
+    ExecutionAttemptId, Mail, SplitProvider, StreamTask, TaskDescriptor, TaskHandle, TaskMetricsSnapshot, TaskServices,
+    TaskStatus,
+};
+use crate::runtime::{Environment, Split};
+use crate::types::{JobId, OperatorId, SubtaskIndex};
+
+/// Runs tasks. Each of them is told to the JobMaster; a failure to start one is its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubmitTasks {
+    /// Whom to tell.
+    pub job_master: RpcAddress,
+    /// Its fencing token.
+    pub token: FencingToken,
+    /// The tasks, of one job.
+    pub tasks: Vec<TaskDescriptor>,
+}
+
+/// Cancels tasks. Those that have ended do not mind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CancelTasks {
+    /// The tasks.
+    pub attempts: Vec<ExecutionAttemptId>,
+}
+
+/// Ends the input of source tasks; other tasks do not mind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StopSources {
+    /// The tasks.
+    pub attempts: Vec<ExecutionAttemptId>,
+}
+
+/// Gives a reader splits that it did not ask for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PushSplits {
+    /// The task.
+    pub attempt: ExecutionAttemptId,
+    /// Its source.
+    pub operator: OperatorId,
+    /// The splits.
+    pub splits: Vec<Split>,
+}
+
+/// The counters of the tasks of a job that run here.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RequestTaskMetrics {
+    /// The job.
+    pub job: JobId,
+}
+
+/// A job no longer has slots here: what still runs of it is stopped, its channels are released.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct FreeJob {
+    /// The job.
+    pub job: JobId,
+}
+
+crate::rpc_call!(
+    SubmitTasks => (),
+    CancelTasks => (),
+    StopSources => (),
+    PushSplits => (),
+    RequestTaskMetrics => Vec<(ExecutionAttemptId, TaskMetricsSnapshot)>,
+    FreeJob => (),
+);
+
+/// Where tasks run, and what they share.
+#[derive(Clone)]
+pub struct DataPlane {
+    /// The threads.
+    pub runtime: Runtime,
+    /// Clock, functions, connectors, operators, results.
+    pub environment: Arc<Environment>,
+    /// Channels.
+    pub shuffle: Arc<ShuffleEnvironment>,
+    /// Bytes of state.
+    pub memory: Arc<MemoryManager>,
+}
+
+/// The endpoint.
+pub struct TaskExecutor {
+    service: RpcService,
+    resource_manager: Gateway<ResourceManager>,
+    data_plane: DataPlane,
+    slots: u32,
+    tasks: BTreeMap<ExecutionAttemptId, Task>,
+}
+
+/// A task that was submitted and has not ended.
+enum Task {
+    /// Its master is being connected to.
+    Deploying { cancelled: bool },
+    /// Its future is with the data plane.
+    Running(TaskHandle),
+}
+
+impl TaskExecutor {
+    /// Offers `slots` to the resource manager when it starts.
+    pub fn new(service: RpcService, resource_manager: Gateway<ResourceManager>, data_plane: DataPlane, slots: u32) -> Self {
+        TaskExecutor { service, resource_manager, data_plane, slots, tasks: BTreeMap::new() }
+    }
+
+    fn launch(&mut self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>, main: &MainThread<Self>) {
+        let attempt = descriptor.attempt;
+        let started = match self.tasks.get(&attempt) {
+            Some(Task::Deploying { cancelled: false }) => self.start(descriptor, master),
+            _ => {
+                self.tasks.remove(&attempt);
+                return tell_end(master, attempt, ExecutionEnd::Canceled, None);
+            }
+        };
+        match started {
+            Ok((task, handle)) => {
+                self.tasks.insert(attempt, Task::Running(handle.clone()));
+                let running = self.data_plane.runtime.spawn(task);
+                main.spawn(watch(handle.clone(), master.clone()));
+                let master = master.clone();
+                main.when(running, move |executor, _, ended| {
+                    // The status says more than the future's own output, unless the future never got to the end.
+                    let end = match (ended, handle.status()) {
+                        (_, TaskStatus::Finished) => ExecutionEnd::Finished,
+                        (_, TaskStatus::Failed(cause)) => ExecutionEnd::Failed(cause),
+                        (Err(lost), _) if lost.is_panic() => ExecutionEnd::Failed(Error::internal("the task panicked")),
+                        _ => ExecutionEnd::Canceled,
+                    };
+                    executor.tasks.remove(&attempt);
+                    tell_end(&master, attempt, end, Some(handle.metrics()));
+                });
+            }
+            Err(cause) => {
+                self.tasks.remove(&attempt);
+                tell_end(master, attempt, ExecutionEnd::Failed(cause), None);
+            }
+        }
+    }
+
+    /// Builds the task. What panics here fails the task, not this endpoint.
+    fn start(&self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>) -> Result<(StreamTask, TaskHandle)> {
+        let (name, attempt) = (descriptor.display_name(), descriptor.attempt);
+        let services = TaskServices {
+            shuffle: Arc::clone(&self.data_plane.shuffle),
+            splits: Arc::new(SplitsOfMaster { attempt, master: master.clone() }),
+            memory: Arc::clone(&self.data_plane.memory),
+        };
+        let environment = Arc::clone(&self.data_plane.environment);
+        catch_unwind(AssertUnwindSafe(|| StreamTask::new(descriptor, environment, &services)))
+            .unwrap_or_else(|_| Err(Error::internal(format!("task {name} panicked while it was built"))))
+            .map_err(|error| error.in_operator(name))
+    }
+
+    fn cancel(&mut self, attempt: ExecutionAttemptId) {
+        match self.tasks.get_mut(&attempt) {
+            Some(Task::Deploying { cancelled }) => *cancelled = true,
+            Some(Task::Running(handle)) => handle.cancel(),
+            None => {}
+        }
+    }
+
+    fn send(&self, attempt: ExecutionAttemptId, mail: Mail) {
+        if let Some(Task::Running(handle)) = self.tasks.get(&attempt) {
+            handle.mailbox().send(mail);
+        }
+    }
+}
+
+/// Tells the master once the task runs, and which flushes pass its sinks.
+async fn watch(handle: TaskHandle, master: Gateway<JobMaster>) {
+    let attempt = handle.attempt();
+    let begun = handle.watch().wait_for(|status| !matches!(status, TaskStatus::Created)).await.is_ok();
+    if begun && !handle.status().is_terminal() {
+        master.tell(UpdateTask { attempt, update: TaskUpdate::Running });
+    }
+}
+
+fn tell_end(master: &Gateway<JobMaster>, attempt: ExecutionAttemptId, end: ExecutionEnd, metrics: Option<TaskMetricsSnapshot>) {
+    master.tell(UpdateTask { attempt, update: TaskUpdate::Ended { end, metrics } });
+}
+
+/// Where a task's sources get their splits: from the enumerators in its JobMaster.
+struct SplitsOfMaster {
+    attempt: ExecutionAttemptId,
+    master: Gateway<JobMaster>,
+}
+
+impl SplitProvider for SplitsOfMaster {
+    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<Vec<Split>>>> {
+        assert_eq!(subtask, self.attempt.subtask, "a task asks for itself");
+        self.master.ask(RequestSplits { attempt: self.attempt, operator }, None)
+    }
+}
+
+impl RpcEndpoint for TaskExecutor {
+    const GATEWAY: &'static str = "TaskExecutor";
+
+    fn calls(table: CallTable<Self>) -> CallTable<Self> {
+        table
+            .with::<SubmitTasks>()
+            .with::<CancelTasks>()
+            .with::<StopSources>()
+            .with::<PushSplits>()
+            .with::<RequestTaskMetrics>()
+            .with::<FreeJob>()
+    }
+
+    fn on_start(&mut self, main: &MainThread<Self>) -> Result<()> {
+        self.resource_manager.tell(RegisterTaskExecutor { address: main.address().clone(), slots: self.slots });
+        Ok(())
+    }
+
+    /// Stops all tasks and waits for their end.
+    fn on_stop(&mut self, _: &MainThread<Self>) -> BoxFuture<'static, Result<()>> {
+        let attempts: Vec<ExecutionAttemptId> = self.tasks.keys().copied().collect();
+        attempts.into_iter().for_each(|attempt| self.cancel(attempt));
+        let running = self.tasks.values().filter_map(|task| match task {
+            Task::Running(handle) => Some(handle.clone()),
+            Task::Deploying { .. } => None,
+        });
+        let ends: Vec<_> = running.map(|handle| async move { handle.ended().await }).collect();
+        futures::future::join_all(ends).map(|_| Ok(())).boxed()
+    }
+}
+
+impl Handle<SubmitTasks> for TaskExecutor {
+    fn handle(&mut self, call: SubmitTasks, main: &MainThread<Self>) -> Answer<()> {
+        let SubmitTasks { job_master, token, tasks } = call;
+        for task in &tasks {
+            self.tasks.insert(task.attempt, Task::Deploying { cancelled: false });
+        }
+        let (service, caller) = (self.service.clone(), main.address().endpoint.clone());
+        let (reply, answer) = Answer::later();
+        main.when(
+            async move { service.connect_fenced::<JobMaster>(&caller, &job_master, token).await },
+            move |executor, main, connected| match connected {
+                Ok(master) => {
+                    tasks.into_iter().for_each(|task| executor.launch(task, &master, main));
+                    reply.send(Ok(()));
+                }
+                Err(error) => {
+                    tasks.iter().for_each(|task| drop(executor.tasks.remove(&task.attempt)));
+                    reply.send(Err(error));
+                }
+            },
+        );
+        answer
+    }
+}
+
+impl Handle<CancelTasks> for TaskExecutor {
+    fn handle(&mut self, call: CancelTasks, _: &MainThread<Self>) -> Answer<()> {
+        call.attempts.into_iter().for_each(|attempt| self.cancel(attempt));
+        Ok(()).into()
+    }
+}
+
+impl Handle<StopSources> for TaskExecutor {
+    fn handle(&mut self, call: StopSources, _: &MainThread<Self>) -> Answer<()> {
+        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::StopSources));
+        Ok(()).into()
+    }
+}
+
+impl Handle<PushSplits> for TaskExecutor {
+    fn handle(&mut self, call: PushSplits, _: &MainThread<Self>) -> Answer<()> {
+        let PushSplits { attempt, operator, splits } = call;
+        self.send(attempt, Mail::AddSplits { operator, splits, no_more: false });
+        Ok(()).into()
+    }
+}
+
+impl Handle<RequestTaskMetrics> for TaskExecutor {
+    fn handle(
+        &mut self,
+        call: RequestTaskMetrics,
+        _: &MainThread<Self>,
+    ) -> Answer<Vec<(ExecutionAttemptId, TaskMetricsSnapshot)>> {
+        let of_job = self.tasks.iter().filter(|(attempt, _)| attempt.job == call.job);
+        let metrics = of_job.filter_map(|(attempt, task)| match task {
+            Task::Running(handle) => Some((*attempt, handle.metrics())),
+            Task::Deploying { .. } => None,
+        });
+        Ok(metrics.collect()).into()
+    }
+}
+
+impl Handle<FreeJob> for TaskExecutor {
+    fn handle(&mut self, FreeJob { job }: FreeJob, _: &MainThread<Self>) -> Answer<()> {
+        let left: Vec<ExecutionAttemptId> = self.tasks.keys().filter(|attempt| attempt.job == job).copied().collect();
+        left.into_iter().for_each(|attempt| self.cancel(attempt));
+        self.data_plane.shuffle.release_job(job);
+        Ok(()).into()
+    }
+}

@@ -379,8 +379,8 @@ mod tests {
             ("TIMESTAMP", "TIMESTAMP(6)"),
             ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP_LTZ(3)"),
             ("TIMESTAMP_LTZ", "TIMESTAMP_LTZ(6)"),
-            ("INTERVAL DAY(2) TO SECOND(3)", "INTERVAL DAY(6) TO SECOND(3)"),
-            ("INTERVAL MONTH", "INTERVAL YEAR(4) TO MONTH"),
+            ("INTERVAL DAY(2) TO SECOND(3)", "INTERVAL SECOND(3)"),
+            ("INTERVAL MONTH", "INTERVAL MONTH"),
             ("INT NULL", "INT"),
         ];
         for (text, expected) in cases {

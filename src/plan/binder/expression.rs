@@ -208,7 +208,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return Ok(alias);
             }
             if let [single] = name
-                && niladic(single).is_some()
+                && is_niladic(single)
             {
                 return self.binder.call(&single.value.to_uppercase(), Vec::new());
             }
@@ -299,10 +299,9 @@ pub(super) fn no_common_type(what: &str, types: &[DataType]) -> Error {
         .with_hint("CAST them to one type")
 }
 
-/// The name under which a function without parentheses appears, if it is one.
-pub(super) fn niladic(name: &Ident) -> Option<&'static str> {
-    let unquoted = name.quote_style.is_none();
-    NILADIC.into_iter().find(|function| unquoted && function.eq_ignore_ascii_case(&name.value))
+/// Whether an identifier is a function without parentheses.
+fn is_niladic(name: &Ident) -> bool {
+    name.quote_style.is_none() && NILADIC.iter().any(|function| function.eq_ignore_ascii_case(&name.value))
 }
 
 /// NOT, if asked for.

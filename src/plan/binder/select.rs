@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildcardKind};
 
-use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, niladic, place};
+use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, place};
 use super::grouping::Grouping;
 use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, Parts, Stage, place_columns};
 use super::query::{Ordering, ordinal, position_of, sort_key};
@@ -322,7 +322,7 @@ pub(super) fn unique_names(names: impl IntoIterator<Item = String>) -> Vec<Strin
 /// The name that an expression gives its column: that of the column or field it ends in.
 fn derived_name(expr: &SqlExpr) -> Option<String> {
     match expr {
-        SqlExpr::Identifier(name) => Some(niladic(name).map_or_else(|| name.value.clone(), str::to_string)),
+        SqlExpr::Identifier(name) => Some(name.value.clone()),
         SqlExpr::CompoundIdentifier(name) => name.last().map(|part| part.value.clone()),
         SqlExpr::CompoundFieldAccess { root, access_chain } if matches!(**root, SqlExpr::Identifier(_)) => {
             let is_name = access_chain.iter().all(|access| matches!(access, ast::AccessExpr::Dot(SqlExpr::Identifier(_))));
@@ -332,7 +332,7 @@ fn derived_name(expr: &SqlExpr) -> Option<String> {
             }
         }
         SqlExpr::Function(function) if matches!(function.args, ast::FunctionArguments::None) => {
-            function.name.0.last().and_then(|part| part.as_ident()).and_then(niladic).map(str::to_string)
+            function.name.0.last().and_then(|part| part.as_ident()).map(|name| name.value.clone())
         }
         _ => None,
     }

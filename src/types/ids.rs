@@ -50,10 +50,12 @@ id!(
 
 /// An operator of a job, stable across restarts: from its uid or from the topology.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct OperatorId(pub u128);
 
 /// A job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct JobId(pub u128);
 
 macro_rules! hex_id {
@@ -66,6 +68,18 @@ macro_rules! hex_id {
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}({:032x})", stringify!($name), self.0)
+            }
+        }
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+        impl TryFrom<String> for $name {
+            type Error = std::num::ParseIntError;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                u128::from_str_radix(&text, 16).map($name)
             }
         }
     };

@@ -1,6 +1,7 @@
 //! The ways in: session, embedded API, REPL, command line, test runner.
 
 pub mod cli;
+pub mod explain;
 mod fold;
 pub mod repl;
 

@@ -29,6 +29,7 @@ impl fmt::Display for JobEdge {
             DistributionPattern::Pointwise => "POINTWISE",
             DistributionPattern::AllToAll => "ALL_TO_ALL",
         };
-        write!(f, "<- vertex-{} input={} {} {pattern}", self.producer, self.input, self.ship_strategy)
+        write!(f, "<- vertex-{} input={} {} {pattern}", self.producer, self.input, self.ship_strategy)?;
+        write!(f, " (not chained: {})", self.not_chained)
     }
 }

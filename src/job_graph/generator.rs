@@ -131,8 +131,8 @@ fn connect(graph: &StreamGraph, chains: &[Chain], job: &mut JobGraph) {
         let found = chains.iter().enumerate().find_map(|(vertex, chain)| Some((vertex, of(chain)?)));
         found.expect("every node is in a chain")
     };
-    let between = graph.edges.iter().filter(|edge| explain_edge(graph, edge).is_some());
-    for (number, edge) in between.enumerate() {
+    let between = graph.edges.iter().filter_map(|edge| Some((edge, explain_edge(graph, edge)?)));
+    for (number, (edge, not_chained)) in between.enumerate() {
         let ((producer, operator), (consumer, _)) = (place(edge.source), place(edge.target));
         let data_set = DataSetId(number as u32);
         job.vertices[producer].results.push(IntermediateDataSet {
@@ -153,6 +153,7 @@ fn connect(graph: &StreamGraph, chains: &[Chain], job: &mut JobGraph) {
             ship_strategy: edge.partitioner.ship_strategy().to_string(),
             is_forward: edge.partitioner == Partitioner::Forward,
             is_broadcast: edge.partitioner == Partitioner::Broadcast,
+            not_chained,
             exchange: edge.exchange,
         });
     }

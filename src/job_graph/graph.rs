@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::NotChained;
 use crate::stream_graph::{ExchangeMode, OperatorSpec, Partitioner, StreamNodeId};
 use crate::types::{ChangelogMode, InputNumber, OperatorId, SchemaRef, VertexId};
 
@@ -128,6 +129,8 @@ pub struct JobEdge {
     pub is_forward: bool,
     /// Whether every subtask gets all rows.
     pub is_broadcast: bool,
+    /// Why its ends do not share a task.
+    pub not_chained: NotChained,
     /// When the consumer may start.
     pub exchange: ExchangeMode,
 }

@@ -70,7 +70,7 @@ fn a_hash_edge_begins_a_vertex() {
           N1()
           N2()
         [vertex-1]N3 (parallelism=2)
-          <- vertex-0 input=0 HASH ALL_TO_ALL
+          <- vertex-0 input=0 HASH ALL_TO_ALL (not chained: the edge is not forward)
           N3()
     "#]]
     .assert_eq(&job.to_string());

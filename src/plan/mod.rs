@@ -3,6 +3,7 @@
 //! [`optimize`] runs the rules in their order, [`changelog::derive`] finds out which changes every node emits, and the generator
 //! makes the StreamGraph; [`plan_select`] and [`plan_inserts`] do all three and keep every stage for EXPLAIN.
 
+mod advice;
 pub mod binder;
 pub mod changelog;
 mod context;
@@ -16,12 +17,13 @@ mod rules;
 mod sort;
 mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod upsert_keys;
 mod validate;
 mod window_trace;
 
 pub use context::PlannerContext;
+pub use describe::describe;
 pub use display::tree_text;
 pub use expr_text::expr_text;
 pub use logical::{JoinType, LogicalPlan, ScanTable};

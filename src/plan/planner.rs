@@ -1,5 +1,6 @@
 //! From bound plans to the StreamGraph of a job, with every stage kept for EXPLAIN.
 
+use super::advice::advise;
 use super::changelog::{self, Changelog};
 use super::generator::generate;
 use super::rules::{is_enabled, share_scans};
@@ -27,6 +28,8 @@ pub struct PlannedJob {
     pub queries: Vec<PlannedQuery>,
     /// The operators of all of them.
     pub stream_graph: StreamGraph,
+    /// What the user should know about these queries, a sentence each.
+    pub notices: Vec<String>,
 }
 
 /// Plans a SELECT whose rows are collected under `result`.
@@ -55,5 +58,6 @@ fn plan_job(plans: Vec<LogicalPlan>, result: Option<ResultId>, cx: &PlannerConte
         .collect::<Result<Vec<_>>>()?;
     let planned: Vec<_> = queries.iter().map(|query| (&query.optimized, &query.changelog)).collect();
     let stream_graph = generate(&planned, result, cx)?;
-    Ok(PlannedJob { queries, stream_graph })
+    let notices = queries.iter().flat_map(|query| advise(&query.optimized)).collect();
+    Ok(PlannedJob { queries, stream_graph, notices })
 }

@@ -10,7 +10,7 @@ use crate::catalog::{
 };
 use crate::config::Configuration;
 use crate::error::Result;
-use crate::expr::{AggregateCall, Expr, FunctionRegistry, SortKey};
+use crate::expr::{AggregateCall, Expr, FunctionRegistry, SortKey, builtin_functions};
 use crate::stream_graph::{WatermarkSpec, WindowKind, WindowSpec};
 use crate::types::{ChangelogMode, DataType, Field, Schema, TimeAttribute, TypeKind, Value};
 
@@ -64,7 +64,7 @@ impl Session {
         ] {
             connectors.0.insert(name, Arc::new(TestConnector { name, mode, bounded }));
         }
-        Session { functions: FunctionRegistry::default(), configuration: Configuration::default(), connectors }
+        Session { functions: builtin_functions(), configuration: Configuration::default(), connectors }
     }
 
     pub fn with(mut self, key: &str, value: &str) -> Self {
@@ -104,6 +104,10 @@ pub fn bigint(index: usize) -> Expr {
 
 pub fn int_literal(value: i32) -> Expr {
     Expr::literal(Value::Int(value), DataType::not_null(TypeKind::Int))
+}
+
+pub fn bigint_literal(value: i64) -> Expr {
+    Expr::literal(Value::BigInt(value), DataType::not_null(TypeKind::BigInt))
 }
 
 pub fn call(function: &str, args: Vec<Expr>, data_type: DataType) -> Expr {

@@ -1,5 +1,6 @@
 //! What rules do with expressions: take conjunctions apart, put columns in place, ask whether a call always gives the same.
 
+use crate::error::Result;
 use crate::expr::{Expr, FunctionRegistry};
 use crate::plan::LogicalPlan;
 
@@ -58,19 +59,19 @@ pub(super) fn is_identity(exprs: &[Expr], width: usize) -> bool {
 }
 
 /// The same node with each of its own expressions mapped by `f`; those of its inputs stay.
-pub(super) fn map_expressions(plan: LogicalPlan, f: &mut dyn FnMut(Expr) -> Expr) -> LogicalPlan {
-    match plan {
+pub(super) fn map_expressions(plan: LogicalPlan, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<LogicalPlan> {
+    Ok(match plan {
         LogicalPlan::Project { input, exprs, schema } => {
-            LogicalPlan::Project { input, exprs: exprs.into_iter().map(f).collect(), schema }
+            LogicalPlan::Project { input, exprs: exprs.into_iter().map(f).collect::<Result<_>>()?, schema }
         }
-        LogicalPlan::Filter { input, predicate } => LogicalPlan::Filter { input, predicate: f(predicate) },
+        LogicalPlan::Filter { input, predicate } => LogicalPlan::Filter { input, predicate: f(predicate)? },
         LogicalPlan::WatermarkAssigner { input, mut watermark, schema } => {
-            watermark.expr = f(watermark.expr);
+            watermark.expr = f(watermark.expr)?;
             LogicalPlan::WatermarkAssigner { input, watermark, schema }
         }
         LogicalPlan::Join { left, right, join_type, condition, schema } => {
-            LogicalPlan::Join { left, right, join_type, condition: f(condition), schema }
+            LogicalPlan::Join { left, right, join_type, condition: f(condition)?, schema }
         }
         other => other,
-    }
+    })
 }

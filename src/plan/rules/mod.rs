@@ -5,6 +5,7 @@
 
 mod defer_computed;
 mod expressions;
+mod fold_constants;
 mod fold_values;
 mod merge_projects;
 mod null_rejection;
@@ -15,7 +16,6 @@ mod push_watermark;
 mod rule;
 mod share_aggregates;
 mod share_scans;
-mod simplify;
 #[cfg(test)]
 mod tests;
 mod window_aggregate;

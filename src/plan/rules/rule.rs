@@ -1,8 +1,8 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, fold_values, merge_projects, prune_columns, push_filters, push_into_scan, push_watermark, share_aggregates,
-    simplify, window_aggregate,
+    defer_computed, fold_constants, fold_values, merge_projects, prune_columns, push_filters, push_into_scan, push_watermark,
+    share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -21,7 +21,7 @@ pub(super) struct Rule {
 
 /// All rules, in the order in which they run.
 pub(super) const RULES: &[Rule] = &[
-    optional("simplify", simplify::apply),
+    optional("fold_constants", fold_constants::apply),
     optional("fold_values", fold_values::apply),
     // Computed columns first leave the way of filters, which then go down to the table.
     optional("defer_computed", defer_computed::apply),

@@ -12,4 +12,5 @@ mod time;
 mod to_text;
 
 pub(super) use kernel::Cast;
+pub(super) use number::double_to_decimal;
 pub use rules::{can_cast, can_cast_implicitly};

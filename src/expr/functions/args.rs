@@ -48,11 +48,6 @@ impl<'a> Text<'a> {
         let at = if self.scalar { 0 } else { row };
         (!self.array.is_null(at)).then(|| self.array.value(at))
     }
-
-    /// The value for all rows, if there is one and it is not NULL.
-    pub(super) fn constant(&self) -> Option<&'a str> {
-        if self.scalar { self.get(0) } else { None }
-    }
 }
 
 /// An argument of bytes.
@@ -86,24 +81,6 @@ impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
 
     /// The value of a row; none = NULL.
     pub(super) fn get(&self, row: usize) -> Option<T::Native> {
-        let at = if self.scalar { 0 } else { row };
-        (!self.array.is_null(at)).then(|| self.array.value(at))
-    }
-}
-
-/// An argument of booleans.
-pub(super) struct Booleans<'a> {
-    array: &'a BooleanArray,
-    scalar: bool,
-}
-
-impl<'a> Booleans<'a> {
-    pub(super) fn of(datum: &'a Datum) -> Self {
-        Booleans { array: datum.array().as_boolean(), scalar: datum.is_scalar() }
-    }
-
-    /// The value of a row; none = NULL.
-    pub(super) fn get(&self, row: usize) -> Option<bool> {
         let at = if self.scalar { 0 } else { row };
         (!self.array.is_null(at)).then(|| self.array.value(at))
     }

@@ -1,7 +1,7 @@
 //! How a built-in function is written down: a row of a table with its name, how it is called, how a call is typed, and its kernel.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::{CastMode, Datum, EvalContext, Expr, ScalarFunction, can_cast_implicitly};
+use crate::expr::{CastMode, Datum, EvalContext, Expr, ScalarFunction};
 use crate::types::{DataType, TypeKind, VARCHAR_MAX, Value};
 
 /// Types a call: from the arguments as written to the expression.
@@ -152,13 +152,6 @@ pub(super) fn coerce(expr: Expr, kind: &TypeKind) -> Expr {
     Expr::Cast { input: Box::new(expr), data_type, mode: CastMode::Implicit }
 }
 
-/// The same value as a value of `data_type`, if it can be cast there implicitly.
-pub(super) fn coerce_checked(function: &Builtin, args: &[Expr], index: usize, kind: &TypeKind) -> Result<Expr> {
-    let arg = &args[index];
-    let target = DataType::nullable(kind.clone());
-    if can_cast_implicitly(&arg.data_type(), &target) { Ok(coerce(arg.clone(), kind)) } else { Err(function.mismatch(args)) }
-}
-
 /// Whether any argument can be NULL.
 pub(super) fn any_nullable(args: &[Expr]) -> bool {
     args.iter().any(|arg| arg.data_type().nullable)
@@ -169,5 +162,41 @@ pub(super) fn literal_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal { value: Value::String(text), .. } => Some(text),
         _ => None,
+    }
+}
+
+/// Types a call by its parameters and the type of its result, given the accepted arguments.
+pub(super) fn bind_with(
+    function: &Builtin,
+    args: Vec<Expr>,
+    params: &[Param],
+    required: usize,
+    result: impl Fn(&[Expr]) -> DataType,
+) -> Result<Expr> {
+    let args = accept_all(function, args, params, required)?;
+    let data_type = result(&args);
+    Ok(function.call(args, data_type))
+}
+
+/// A type that is nullable if any argument is.
+pub(super) fn by_args(kind: TypeKind, args: &[Expr]) -> DataType {
+    DataType::new(kind, any_nullable(args))
+}
+
+/// STRING, nullable if any argument is.
+pub(super) fn string_by_args(args: &[Expr]) -> DataType {
+    by_args(TypeKind::Varchar(VARCHAR_MAX), args)
+}
+
+/// STRING that can be NULL whatever the arguments are.
+pub(super) fn nullable_string(_: &[Expr]) -> DataType {
+    DataType::string()
+}
+
+/// The length of a string type.
+pub(super) fn text_length(data_type: &DataType) -> u32 {
+    match data_type.kind {
+        TypeKind::Char(length) | TypeKind::Varchar(length) => length,
+        _ => VARCHAR_MAX,
     }
 }

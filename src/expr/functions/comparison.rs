@@ -47,7 +47,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+pub(super) enum Operator {
     Equal,
     NotEqual,
     Less,
@@ -151,7 +151,7 @@ fn read_as(text: Expr, kind: &TypeKind) -> Expr {
     Expr::Cast { input: Box::new(text), data_type: DataType::nullable(kind.clone()), mode: CastMode::Try }
 }
 
-fn compare(args: &[Datum], context: &EvalContext, operator: Operator) -> Result<Datum> {
+pub(super) fn compare(args: &[Datum], context: &EvalContext, operator: Operator) -> Result<Datum> {
     let (left, right) = (&args[0], &args[1]);
     if args.iter().any(|arg| arg.is_scalar() && arg.array().is_null(0)) {
         return Ok(boolean_scalar(None));

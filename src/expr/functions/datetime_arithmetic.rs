@@ -90,7 +90,7 @@ pub(super) fn evaluate(left: &Datum, right: &Datum, data_type: &DataType, operat
             Ok(Arc::new(zip_values::<Date32Type, IntervalYearMonthType, Date32Type>(left, right, add)?))
         }
         (TypeKind::Date, _) => {
-            let add = |days: i32, ms: i64| days.wrapping_add((sign * ms).div_euclid(MS_PER_DAY) as i32);
+            let add = |days: i32, ms: i64| days.wrapping_add((sign * ms / MS_PER_DAY) as i32);
             Ok(Arc::new(zip_values::<Date32Type, DurationMillisecondType, Date32Type>(left, right, add)?))
         }
         (TypeKind::Time(_), _) => {

@@ -1,13 +1,19 @@
 //! The built-in scalar functions, one family a file; operators are functions too.
 
-#[allow(dead_code)] // the string and time functions use the rest
 mod args;
 mod arithmetic;
-#[allow(dead_code)]
 mod builtin;
+mod characters;
 mod comparison;
+mod conditional;
 mod datetime_arithmetic;
+mod encoding;
+mod like;
 mod logic;
+mod math;
+mod regexp;
 mod registry;
+mod text_case;
+mod text_parts;
 
 pub use registry::builtin_functions;

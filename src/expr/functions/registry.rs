@@ -3,14 +3,25 @@
 use std::sync::Arc;
 
 use super::builtin::Builtin;
-use super::{arithmetic, comparison, logic};
+use super::{arithmetic, comparison, conditional, encoding, like, logic, math, regexp, text_case, text_parts};
 use crate::expr::{FunctionRegistry, ScalarFunction};
 
 /// The families, in the order of the files.
-const FAMILIES: &[&[Builtin]] = &[arithmetic::FUNCTIONS, comparison::FUNCTIONS, logic::FUNCTIONS];
+const FAMILIES: &[&[Builtin]] = &[
+    arithmetic::FUNCTIONS,
+    comparison::FUNCTIONS,
+    logic::FUNCTIONS,
+    conditional::FUNCTIONS,
+    like::FUNCTIONS,
+    regexp::FUNCTIONS,
+    text_case::FUNCTIONS,
+    text_parts::FUNCTIONS,
+    encoding::FUNCTIONS,
+    math::FUNCTIONS,
+];
 
 /// Other names: alias and function.
-const ALIASES: &[(&str, &str)] = &[("MOD", "%")];
+const ALIASES: &[(&str, &str)] = &[("MOD", "%"), ("CHARACTER_LENGTH", "CHAR_LENGTH"), ("SUBSTR", "SUBSTRING")];
 
 /// All built-in scalar functions.
 pub fn builtin_functions() -> FunctionRegistry {

@@ -1,0 +1,340 @@
+//! Parts of strings and places in them: SUBSTRING, LEFT, RIGHT, POSITION, INSTR, REPLACE, OVERLAY, TRANSLATE, SPLIT and more.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ListBuilder, MapBuilder, MapFieldNames, StringViewBuilder};
+use arrow::datatypes::{DataType as ArrowType, Int32Type, Int64Type};
+
+use super::args::{Bytes, Numbers, Rows, Text, build_booleans, build_numbers, build_slices, build_text};
+use super::builtin::Param::Int;
+use super::builtin::{
+    Builtin, Param, accept_all, any_nullable, bind_with, by_args, coerce, nullable_string, string_by_args, text_length,
+};
+use super::characters::{byte_of, count, index_of, substring};
+use crate::error::{Error, Result};
+use crate::expr::{Datum, EvalContext, Expr, common_type};
+use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+
+/// The functions of this file.
+pub(super) const FUNCTIONS: &[Builtin] = &[
+    Builtin::new(
+        "SUBSTRING",
+        "SUBSTRING(<STRING>, <INT> [, <INT>])\nSUBSTRING(<STRING> FROM <INT> [FOR <INT>])",
+        |f, args| bind_with(f, args, &[Param::Text, Int, Int], 2, nullable_part),
+        |args, _, context| {
+            let (text, start) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[1]));
+            let length = args.get(2).map(Numbers::<Int32Type>::of);
+            build_slices(args, context, |row| {
+                let length = length.as_ref().map_or(Some(i32::MAX), |length| length.get(row));
+                substring(text.get(row)?, start.get(row)?, length?)
+            })
+        },
+    ),
+    Builtin::new("LEFT", "LEFT(<STRING>, <INT>)", bind_end, |args, _, context| {
+        let (text, length) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[1]));
+        build_slices(args, context, |row| substring(text.get(row)?, 1, length.get(row)?.max(0)))
+    }),
+    Builtin::new("RIGHT", "RIGHT(<STRING>, <INT>)", bind_end, |args, _, context| {
+        let (text, length) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[1]));
+        build_slices(args, context, |row| {
+            let (text, length) = (text.get(row)?, length.get(row)?.max(0) as usize);
+            Some(&text[byte_of(text, count(text).saturating_sub(length))..])
+        })
+    }),
+    Builtin::new(
+        "POSITION",
+        "POSITION(<STRING> IN <STRING> [FROM <INT>])",
+        |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int], 2, |args| by_args(TypeKind::Int, args)),
+        locate,
+    ),
+    Builtin::new(
+        "LOCATE",
+        "LOCATE(<STRING>, <STRING> [, <INT>])",
+        |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int], 2, |args| by_args(TypeKind::Int, args)),
+        locate,
+    ),
+    Builtin::new(
+        "INSTR",
+        "INSTR(<STRING>, <STRING> [, <INT> [, <INT>]])",
+        |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int, Int], 2, |args| by_args(TypeKind::Int, args)),
+        instr,
+    ),
+    Builtin::new(
+        "REPLACE",
+        "REPLACE(<STRING>, <STRING>, <STRING>)",
+        |f, args| bind_with(f, args, &[Param::Text; 3], 3, string_by_args),
+        |args, _, context| {
+            let (text, from, to) = (Text::of(&args[0]), Text::of(&args[1]), Text::of(&args[2]));
+            build_text(args, context, |row, out| {
+                let (text, from, to) = (text.get(row)?, from.get(row)?, to.get(row)?);
+                let mut rest = 0;
+                for (at, found) in text.match_indices(from) {
+                    out.push_str(&text[rest..at]);
+                    out.push_str(to);
+                    rest = at + found.len();
+                }
+                out.push_str(&text[rest..]);
+                Some(())
+            })
+        },
+    ),
+    Builtin::new(
+        "TRANSLATE",
+        "TRANSLATE(<STRING>, <STRING>, <STRING>)",
+        |f, args| bind_with(f, args, &[Param::Text; 3], 3, |args| by_args(TypeKind::Varchar(VARCHAR_MAX), &args[..1])),
+        translate,
+    ),
+    Builtin::new("OVERLAY", "OVERLAY(<STRING> PLACING <STRING> FROM <INT> [FOR <INT>])", bind_overlay, overlay),
+    Builtin::new(
+        "SPLIT_INDEX",
+        "SPLIT_INDEX(<STRING>, <STRING>, <INT>)\nSPLIT_INDEX(<STRING>, <INT>, <INT>)",
+        bind_split_index,
+        split_index,
+    ),
+    Builtin::new(
+        "SPLIT",
+        "SPLIT(<STRING>, <STRING>)",
+        |f, args| bind_with(f, args, &[Param::Text; 2], 2, |args| by_args(TypeKind::Array(Box::new(DataType::string())), args)),
+        split,
+    ),
+    Builtin::new(
+        "STR_TO_MAP",
+        "STR_TO_MAP(<STRING> [, <STRING>, <STRING>])",
+        |f, args| {
+            let map = TypeKind::Map(Box::new(DataType::string()), Box::new(DataType::string()));
+            match args.len() {
+                2 => Err(f.mismatch(&args)),
+                _ => bind_with(f, args, &[Param::Text; 3], 1, |_| DataType::nullable(map.clone())),
+            }
+        },
+        str_to_map,
+    ),
+    Builtin::new("STARTSWITH", "STARTSWITH(<STRING>, <STRING>)\nSTARTSWITH(<BYTES>, <BYTES>)", bind_ends, |args, _, context| {
+        test_ends(args, context, |text, part| text.starts_with(part))
+    }),
+    Builtin::new("ENDSWITH", "ENDSWITH(<STRING>, <STRING>)\nENDSWITH(<BYTES>, <BYTES>)", bind_ends, |args, _, context| {
+        test_ends(args, context, |text, part| text.ends_with(part))
+    }),
+    Builtin::new("ELT", "ELT(<INT>, <STRING> [, <STRING>]*)\nELT(<INT>, <BYTES> [, <BYTES>]*)", bind_elt, elt),
+];
+
+/// VARCHAR of the first argument's length, always nullable.
+fn nullable_part(args: &[Expr]) -> DataType {
+    DataType::nullable(TypeKind::Varchar(text_length(&args[0].data_type())))
+}
+
+fn bind_end(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    bind_with(function, args, &[Param::Text, Int], 2, nullable_part)
+}
+
+/// Where the first string is in the second, from 1; 0 = nowhere.
+fn locate(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (part, text) = (Text::of(&args[0]), Text::of(&args[1]));
+    let from = args.get(2).map(Numbers::<Int32Type>::of);
+    build_numbers::<Int32Type>(args, context, |row| {
+        let (part, text) = (part.get(row)?, text.get(row)?);
+        let from = from.as_ref().map_or(Some(1), |from| from.get(row))?;
+        let start = byte_of(text, (from.max(1) - 1) as usize);
+        let found = text[start..].find(part);
+        Some(found.map_or(0, |at| index_of(text, start + at) as i32 + 1))
+    })
+}
+
+/// INSTR: from a position (backwards from the end if negative), the n-th occurrence.
+fn instr(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, part) = (Text::of(&args[0]), Text::of(&args[1]));
+    let numbers: Vec<Numbers<Int32Type>> = args[2..].iter().map(Numbers::of).collect();
+    build_numbers::<Int32Type>(args, context, |row| {
+        let (text, part) = (text.get(row)?, part.get(row)?);
+        let number = |index: usize| numbers.get(index).map_or(Some(1), |number| number.get(row));
+        Some(nth_place(text, part, number(0)?, number(1)?))
+    })
+}
+
+fn nth_place(text: &str, part: &str, start: i32, nth: i32) -> i32 {
+    if nth < 1 || start == 0 {
+        return 0;
+    }
+    let places = || text.char_indices().map(|(byte, _)| byte).chain([text.len()]).enumerate();
+    let occurs = |place: &(usize, usize)| text[place.1..].starts_with(part);
+    let found = if start > 0 {
+        places().skip(start as usize - 1).filter(occurs).nth(nth as usize - 1)
+    } else {
+        let last = count(text) as i64 + i64::from(start);
+        let hits: Vec<_> = places().take_while(|place| place.0 as i64 <= last).filter(occurs).collect();
+        hits.len().checked_sub(nth as usize).map(|at| hits[at])
+    };
+    found.map_or(0, |(index, _)| index as i32 + 1)
+}
+
+/// Each character of the second string becomes that at its place in the third; without one there it goes.
+fn translate(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, from, to) = (Text::of(&args[0]), Text::of(&args[1]), Text::of(&args[2]));
+    build_text(args, context, |row, out| {
+        let text = text.get(row)?;
+        let (from, to) = (from.get(row).unwrap_or_default(), to.get(row).unwrap_or_default());
+        for c in text.chars() {
+            match from.chars().position(|candidate| candidate == c) {
+                Some(index) => out.extend(to.chars().nth(index)),
+                None => out.push(c),
+            }
+        }
+        Some(())
+    })
+}
+
+fn bind_overlay(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    bind_with(function, args, &[Param::Text, Param::Text, Int, Int], 3, |args| {
+        let length = text_length(&args[0].data_type()).saturating_add(text_length(&args[1].data_type())).min(VARCHAR_MAX);
+        by_args(TypeKind::Varchar(length), args)
+    })
+}
+
+fn overlay(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, by, start) = (Text::of(&args[0]), Text::of(&args[1]), Numbers::<Int32Type>::of(&args[2]));
+    let length = args.get(3).map(Numbers::<Int32Type>::of);
+    build_text(args, context, |row, out| {
+        let (text, by, start) = (text.get(row)?, by.get(row)?, i64::from(start.get(row)?));
+        let length = match &length {
+            Some(length) => i64::from(length.get(row)?),
+            None => count(by) as i64,
+        };
+        let characters = count(text) as i64;
+        if start <= 0 || start > characters {
+            out.push_str(text);
+            return Some(());
+        }
+        out.push_str(&text[..byte_of(text, start as usize - 1)]);
+        out.push_str(by);
+        if length > 0 && start + length <= characters {
+            out.push_str(&text[byte_of(text, (start - 1 + length) as usize)..]);
+        }
+        Some(())
+    })
+}
+
+fn bind_split_index(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    let by_code = args.get(1).is_some_and(|arg| arg.data_type().is_integer());
+    let separator = if by_code { Param::BigInt } else { Param::Text };
+    bind_with(function, args, &[Param::Text, separator, Int], 3, nullable_string)
+}
+
+fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, index) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[2]));
+    let part = |text: &'_ str, separator: &str, index: i32| -> Option<std::ops::Range<usize>> {
+        let index = usize::try_from(index).ok()?;
+        if text.is_empty() {
+            return None;
+        }
+        let found = if separator.is_empty() { text.split_whitespace().nth(index) } else { text.split(separator).nth(index) }?;
+        let start = found.as_ptr() as usize - text.as_ptr() as usize;
+        Some(start..start + found.len())
+    };
+    if args[1].array().data_type() == &ArrowType::Int64 {
+        let code = Numbers::<Int64Type>::of(&args[1]);
+        return build_slices(args, context, |row| {
+            let (text, code, index) = (text.get(row)?, code.get(row)?, index.get(row)?);
+            let separator = u8::try_from(code).ok().filter(|code| *code > 0).map(char::from)?;
+            part(text, separator.encode_utf8(&mut [0; 4]), index).map(|range| &text[range])
+        });
+    }
+    let separator = Text::of(&args[1]);
+    build_slices(args, context, |row| {
+        let text = text.get(row)?;
+        part(text, separator.get(row)?, index.get(row)?).map(|range| &text[range])
+    })
+}
+
+fn split(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, separator) = (Text::of(&args[0]), Text::of(&args[1]));
+    let rows = Rows::of(args, context);
+    let mut builder = ListBuilder::new(StringViewBuilder::new());
+    for row in 0..rows.count {
+        let (Some(text), Some(separator)) = (text.get(row), separator.get(row)) else {
+            builder.append_null();
+            continue;
+        };
+        if separator.is_empty() {
+            text.chars().for_each(|c| builder.values().append_value(c.encode_utf8(&mut [0; 4])));
+        } else if !text.is_empty() {
+            text.split(separator).for_each(|part| builder.values().append_value(part));
+        }
+        builder.append(true);
+    }
+    Ok(rows.finish(Arc::new(builder.finish())))
+}
+
+fn str_to_map(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let texts: Vec<Text> = args.iter().map(Text::of).collect();
+    let rows = Rows::of(args, context);
+    let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
+    let mut builder = MapBuilder::new(Some(names), StringViewBuilder::new(), StringViewBuilder::new());
+    for row in 0..rows.count {
+        let delimiter = |index: usize, default: &'static str| texts.get(index).map_or(Some(default), |text| text.get(row));
+        let (Some(text), Some(between), Some(inside)) = (texts[0].get(row), delimiter(1, ","), delimiter(2, "=")) else {
+            builder.append(false)?;
+            continue;
+        };
+        let mut entries: Vec<(&str, Option<&str>)> = Vec::new();
+        for entry in text.split(between).filter(|_| !text.is_empty()) {
+            let (key, value) = entry.split_once(inside).map_or((entry, None), |(key, value)| (key, Some(value)));
+            match entries.iter_mut().find(|(known, _)| *known == key) {
+                Some(known) => known.1 = value,
+                None => entries.push((key, value)),
+            }
+        }
+        for (key, value) in entries {
+            builder.keys().append_value(key);
+            builder.values().append_option(value);
+        }
+        builder.append(true)?;
+    }
+    Ok(rows.finish(Arc::new(builder.finish())))
+}
+
+fn bind_ends(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    let bytes = args.iter().any(|arg| arg.data_type().is_binary());
+    let param = if bytes { Param::Bytes } else { Param::Text };
+    bind_with(function, args, &[param; 2], 2, |args| by_args(TypeKind::Boolean, args))
+}
+
+fn test_ends(args: &[Datum], context: &EvalContext, holds: fn(&[u8], &[u8]) -> bool) -> Result<Datum> {
+    if args[0].array().data_type() == &ArrowType::BinaryView {
+        let (bytes, part) = (Bytes::of(&args[0]), Bytes::of(&args[1]));
+        return build_booleans(args, context, |row| Some(holds(bytes.get(row)?, part.get(row)?)));
+    }
+    let (text, part) = (Text::of(&args[0]), Text::of(&args[1]));
+    build_booleans(args, context, |row| Some(holds(text.get(row)?.as_bytes(), part.get(row)?.as_bytes())))
+}
+
+fn bind_elt(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    if args.len() < 2 {
+        return Err(function.mismatch(&args));
+    }
+    let bytes = args[1..].iter().any(|arg| arg.data_type().is_binary());
+    let mut params = vec![if bytes { Param::Bytes } else { Param::Text }; args.len()];
+    params[0] = Param::BigInt;
+    let args = accept_all(function, args, &params, 2)?;
+    let types: Vec<DataType> = args[1..].iter().map(Expr::data_type).collect();
+    let kind = common_type(&types).ok_or_else(|| function.mismatch(&args))?.kind;
+    let args = args.into_iter().enumerate().map(|(index, arg)| if index == 0 { arg } else { coerce(arg, &kind) }).collect();
+    Ok(function.call(args, DataType::nullable(kind)))
+}
+
+/// The string at an index, from 1; NULL if there is none.
+fn elt(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
+    let rows = Rows::of(args, context);
+    let index = Numbers::<Int64Type>::of(&args[0]);
+    let null = arrow::array::new_null_array(&data_type.to_arrow(), 1);
+    let places: Vec<(usize, usize)> = (0..rows.count)
+        .map(|row| match index.get(row).and_then(|index| usize::try_from(index).ok()) {
+            Some(index) if index >= 1 && index < args.len() => (index, if args[index].is_scalar() { 0 } else { row }),
+            _ => (0, 0),
+        })
+        .collect();
+    let mut arrays: Vec<&dyn arrow::array::Array> = vec![null.as_ref()];
+    arrays.extend(args[1..].iter().map(|arg| arg.array().as_ref()));
+    let array: ArrayRef = arrow::compute::interleave(&arrays, &places).map_err(Error::from)?;
+    debug_assert!(any_nullable(&[]) || array.len() == rows.count);
+    Ok(rows.finish(array))
+}

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle as Runtime;
 
 use super::execution_graph::ExecutionEnd;
-use super::job_master::{JobMaster, RequestSplits, TaskUpdate, UpdateTask};
+use super::job_master::{AcknowledgeFlush, JobMaster, RequestSplits, TaskUpdate, UpdateTask};
 use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
 use crate::error::{Error, Result};
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, RpcAddress, RpcEndpoint, RpcService};
@@ -189,6 +189,13 @@ async fn watch(handle: TaskHandle, master: Gateway<JobMaster>) {
     let begun = handle.watch().wait_for(|status| !matches!(status, TaskStatus::Created)).await.is_ok();
     if begun && !handle.status().is_terminal() {
         master.tell(UpdateTask { attempt, update: TaskUpdate::Running });
+    }
+    let mut flushes = handle.watch_flushes();
+    while flushes.changed().await.is_ok() {
+        let flush = *flushes.borrow_and_update();
+        if let Some(flush) = flush {
+            master.tell(AcknowledgeFlush { attempt, flush });
+        }
     }
 }
 

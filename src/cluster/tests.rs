@@ -12,6 +12,7 @@ use futures::{FutureExt, StreamExt};
 use super::*;
 use crate::clock::{Clock, VirtualClock};
 use crate::error::ErrorKind;
+use crate::runtime::FlushId;
 use crate::stream_graph::Partitioner;
 
 fn bounded(splits: &str, parallelism: u32) -> Job {
@@ -187,6 +188,18 @@ fn a_hundred_jobs_in_a_row_leave_no_threads() {
     }
     // Other tests of this process have threads of their own; a hundred clusters would have hundreds.
     assert!(threads() < before + 60, "{before} threads before, {} after", threads());
+}
+
+#[test]
+fn a_flush_is_awaited_until_it_has_passed_all_sinks() {
+    let world = World::new();
+    let source = Job::source(1, &[("splits", "1"), ("discovers", "true"), ("flush", "5")]);
+    let (job, _rows) = block_on(world.submit(source.then("Calc", hash(), 2)));
+    block_on(world.dispatcher.ask(AwaitFlush { job, flush: FlushId(5) }, Some(SOON))).unwrap();
+    let later = world.dispatcher.ask(AwaitFlush { job, flush: FlushId(6) }, None);
+    block_on(world.dispatcher.ask(CancelJob { job }, Some(SOON))).unwrap();
+    // Nothing of a job that has ended becomes visible any more.
+    block_on(later).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{ExecutionAttemptId, Mail, Mailbox, TaskMetrics, TaskMetricsSnapshot};
 use crate::error::{Error, Result};
-use crate::runtime::Split;
+use crate::runtime::{FlushId, Split};
 use crate::types::{OperatorId, SubtaskIndex};
 
 /// How far a task is.
@@ -38,6 +38,7 @@ pub struct TaskHandle {
     attempt: ExecutionAttemptId,
     mailbox: Mailbox,
     status: watch::Receiver<TaskStatus>,
+    flushed: watch::Receiver<Option<FlushId>>,
     metrics: Arc<TaskMetrics>,
 }
 
@@ -47,9 +48,10 @@ impl TaskHandle {
         attempt: ExecutionAttemptId,
         mailbox: Mailbox,
         status: watch::Receiver<TaskStatus>,
+        flushed: watch::Receiver<Option<FlushId>>,
         metrics: Arc<TaskMetrics>,
     ) -> Self {
-        TaskHandle { attempt, mailbox, status, metrics }
+        TaskHandle { attempt, mailbox, status, flushed, metrics }
     }
 
     /// Which attempt it is.
@@ -75,6 +77,11 @@ impl TaskHandle {
     /// How far it is, to be watched. The sender drops with the task.
     pub fn watch(&self) -> watch::Receiver<TaskStatus> {
         self.status.clone()
+    }
+
+    /// The last flush that has passed its whole chain, sinks included, to be watched.
+    pub fn watch_flushes(&self) -> watch::Receiver<Option<FlushId>> {
+        self.flushed.clone()
     }
 
     /// Waits for its end. A task that was dropped before its end counts as cancelled.

@@ -23,6 +23,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+use super::alignment::Aligned;
 use super::builder::{self, Built};
 use super::operator_chain::OperatorChain;
 use super::task_input::{InputEvent, TaskInput};
@@ -31,7 +32,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::state::{MemoryManager, MemoryShare};
-use crate::runtime::{Environment, SourceStatus, Split};
+use crate::runtime::{Environment, FlushId, SourceStatus, Split};
 use crate::types::{InputNumber, OperatorId, SubtaskIndex};
 
 /// Batches that a task processes before it lets others run.
@@ -99,6 +100,8 @@ struct Work {
     input: TaskInput,
     source: Option<SourceInput>,
     memory: MemoryShare,
+    /// The last flush that passed the whole chain.
+    flushed: watch::Sender<Option<FlushId>>,
     opened: bool,
 }
 
@@ -130,7 +133,8 @@ impl StreamTask {
         let source = source.map(|operator| SourceInput { operator, provider, request: None, starved: false, no_more: false });
         let (status, watched) = watch::channel(TaskStatus::Created);
         let metrics = Arc::new(metrics);
-        let handle = TaskHandle::new(descriptor.attempt, mailbox.clone(), watched, Arc::clone(&metrics));
+        let (flushed, passed) = watch::channel(None);
+        let handle = TaskHandle::new(descriptor.attempt, mailbox.clone(), watched, passed, Arc::clone(&metrics));
         let memory = services.memory.share();
         let task = StreamTask {
             name,
@@ -141,7 +145,7 @@ impl StreamTask {
             clock,
             status,
             metrics,
-            work: Some(Work { chain, context: contexts, input, source, memory, opened: false }),
+            work: Some(Work { chain, context: contexts, input, source, memory, flushed, opened: false }),
             waiting: Waiting::Idle,
             wake_at_ms: None,
         };
@@ -343,7 +347,7 @@ impl Work {
             }
             InputEvent::Watermark(watermark) => self.chain.watermark(watermark)?,
             InputEvent::Status(status) => self.chain.watermark_status(status)?,
-            InputEvent::Aligned(element) => self.chain.align(element)?,
+            InputEvent::Aligned(element) => self.align(element)?,
             InputEvent::LatencyMarker(sent) => self.chain.control(crate::runtime::StreamElement::LatencyMarker(sent))?,
             InputEvent::EndOfInput(input) => self.chain.end_input(input)?,
         }
@@ -352,6 +356,15 @@ impl Work {
             return Ok(Progress::End);
         }
         Ok(Progress::More)
+    }
+
+    /// Passes the chain, then tells whoever waits for it.
+    fn align(&mut self, element: Aligned) -> Result<()> {
+        self.chain.align(element)?;
+        if let Aligned::Flush(id) = element {
+            self.flushed.send_replace(Some(id));
+        }
+        Ok(())
     }
 
     fn poll_source(&mut self, context: &mut Context<'_>, subtask: SubtaskIndex) -> Result<Progress> {
@@ -369,7 +382,7 @@ impl Work {
                     Ok(Progress::More)
                 }
                 SourceStatus::Flush(id) => {
-                    self.chain.align(super::alignment::Aligned::Flush(id))?;
+                    self.align(Aligned::Flush(id))?;
                     Ok(Progress::More)
                 }
                 SourceStatus::End => {

@@ -260,6 +260,18 @@ async fn no_row_is_lost_or_doubled_on_the_way_over_any_exchange() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn threads_that_race_lose_nothing() {
+    for buffers in ["1", "2"] {
+        for _ in 0..20 {
+            let (job, seen) = exchange(Partitioner::Hash { keys: vec![0] }, "5", buffers, buffers).await;
+            assert_eq!(sorted(rows(&seen)), (0..600).collect::<Vec<_>>());
+            check_event_time(&seen);
+            assert_eq!(job.shuffle.network().bytes(), 0);
+        }
+    }
+}
+
 #[tokio::test]
 async fn broadcast_brings_all_rows_to_all() {
     let (_, seen) = exchange(Partitioner::Broadcast, "100", "2", "8").await;

@@ -18,6 +18,8 @@ mod sort;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod upsert_keys;
 mod validate;
 mod window_trace;

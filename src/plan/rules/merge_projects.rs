@@ -3,8 +3,9 @@
 use super::expressions::{is_identity, is_trivial, substitute};
 use super::rule::bottom_up;
 use crate::error::Result;
-use crate::expr::Expr;
+use crate::expr::{AggregateCall, Expr};
 use crate::plan::{LogicalPlan, PlannerContext};
+use crate::types::SchemaRef;
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     bottom_up(plan, &mut |plan| Ok(merged(plan)))
@@ -18,8 +19,37 @@ fn merged(plan: LogicalPlan) -> LogicalPlan {
                 merged(LogicalPlan::Project { input, exprs, schema })
             }
             other if is_identity(&exprs, other.schema().len()) && *other.schema() == schema => other,
+            other if is_identity(&exprs, other.schema().len()) && can_rename(&other) => renamed(other, schema),
             other => LogicalPlan::Project { input: Box::new(other), exprs, schema },
         },
+        other => other,
+    }
+}
+
+/// Whether the columns of a node are named by the node itself.
+fn can_rename(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate { .. } | LogicalPlan::WindowAggregate { .. } => true,
+        LogicalPlan::Filter { input, .. } => can_rename(input),
+        _ => false,
+    }
+}
+
+/// The same node with its columns named as in `schema`.
+fn renamed(plan: LogicalPlan, schema: SchemaRef) -> LogicalPlan {
+    let rename = |calls: &mut [AggregateCall], keys: usize| {
+        calls.iter_mut().zip(&schema.fields[keys..]).for_each(|(call, field)| call.name.clone_from(&field.name));
+    };
+    match plan {
+        LogicalPlan::Aggregate { input, keys, mut aggregates, .. } => {
+            rename(&mut aggregates, keys.len());
+            LogicalPlan::Aggregate { input, keys, aggregates, schema }
+        }
+        LogicalPlan::WindowAggregate { input, mut spec, .. } => {
+            rename(&mut spec.aggregates, spec.keys.len());
+            LogicalPlan::WindowAggregate { input, spec, schema }
+        }
+        LogicalPlan::Filter { input, predicate } => LogicalPlan::Filter { input: Box::new(renamed(*input, schema)), predicate },
         other => other,
     }
 }
@@ -64,6 +94,16 @@ mod tests {
     fn an_expression_used_twice_stays() {
         let plan = project(doubled(), vec![call("*", vec![bigint(0), bigint(0)], bigint_type())], &["e"]);
         assert_eq!(apply(plan.clone(), &Session::new().cx()).unwrap(), plan);
+    }
+
+    #[test]
+    fn new_names_of_aggregates_are_taken_over() {
+        let plan = project(aggregate(scan(), &[1], vec![sum(1, "EXPR$0")]), vec![bigint(0), bigint(1)], &["p", "total"]);
+        expect![[r#"
+            GroupAggregate(groupBy=[price], select=[price, SUM(price) AS total])
+            +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]]
+        .assert_eq(&apply(plan, &Session::new().cx()).unwrap().to_string());
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(super) fn cast_to(expr: Expr, target: &DataType) -> Expr {
     }
     let data_type = DataType::new(target.kind.clone(), given.nullable);
     match expr {
+        // A value of the type NULL can only be NULL.
+        _ if given.kind == TypeKind::Null => Expr::literal(Value::Null, DataType::nullable(target.kind.clone())),
         Expr::Literal { value: Value::Null, .. } => Expr::literal(Value::Null, DataType::nullable(target.kind.clone())),
         Expr::Literal { value, data_type: from } => match convert_literal(&value, &from.kind, &target.kind) {
             Some(value) => Expr::literal(value, data_type),

@@ -15,7 +15,7 @@ use crate::plan::LogicalPlan;
 use crate::types::{DataType, TypeKind, Value};
 
 /// How deep an expression may be nested: deeper ones would exhaust the stack here or where they are evaluated.
-const MAX_DEPTH: usize = 200;
+pub(super) const MAX_DEPTH: usize = 200;
 
 /// Functions that are called without parentheses.
 const NILADIC: [&str; 5] = ["CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP"];

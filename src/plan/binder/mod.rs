@@ -26,9 +26,11 @@ mod state;
 mod table;
 #[cfg(test)]
 mod tests;
+mod view;
 mod window;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};
 pub use insert::bind_insert;
 pub use state::bind_query;
-pub use table::{bind_table_query, bind_view, validate_table};
+pub use table::{bind_table_query, validate_table};
+pub use view::bind_view;

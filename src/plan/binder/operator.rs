@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr as SqlExpr, UnaryOperator, Value as SqlValue};
 
 use super::call::cast_to;
-use super::expression::{ExprBinder, negate};
+use super::expression::{ExprBinder, MAX_DEPTH, negate};
 use super::literal;
 use super::span::Located;
 use crate::error::{Error, Result};
@@ -25,12 +25,31 @@ impl ExprBinder<'_, '_> {
             BinaryOperator::Eq | BinaryOperator::NotEq if is_row(left) && is_row(right) => {
                 self.row_equality(left, right, *op == BinaryOperator::NotEq)
             }
-            _ => {
-                let name = operator_name(op)?;
-                let (left, right) = (self.bind(left)?, self.bind(right)?);
-                self.binder.call(name, vec![left, right])
-            }
+            _ => self.chain_of_calls(whole),
         }
+    }
+
+    /// A chain `a + b - c`, which the parser nests to the left: bound in a loop, because it can be long.
+    fn chain_of_calls(&mut self, whole: &SqlExpr) -> Result<Expr> {
+        let mut calls = Vec::new();
+        let mut first = whole;
+        while let SqlExpr::BinaryOp { left, op, right } = first
+            && !matches!(op, BinaryOperator::And | BinaryOperator::Or)
+            && !(is_row(left) && is_row(right))
+        {
+            calls.push((operator_name(op)?, right.as_ref(), first));
+            first = left;
+        }
+        if calls.len() > MAX_DEPTH {
+            return Err(Error::unsupported(format!("a chain of more than {MAX_DEPTH} operators"))
+                .with_hint("compute a part of it in a subquery")
+                .at_node(calls[0].1));
+        }
+        let first = self.bind(first)?;
+        calls.into_iter().rev().try_fold(first, |so_far, (name, right, node)| {
+            let right = self.bind(right)?;
+            self.binder.call(name, vec![so_far, right]).at_node(node)
+        })
     }
 
     fn conditions(&mut self, terms: &[&SqlExpr], what: &str) -> Result<Vec<Expr>> {

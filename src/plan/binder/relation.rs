@@ -127,11 +127,13 @@ impl Binder<'_> {
                 let resolved = self.cx.tables.resolve(&written).at_span(span_of(name))?;
                 match resolved {
                     ResolvedRelation::Table(path, table) => {
+                        self.resolved_names.note(name, &path);
                         let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
                         (self.scan(path, table, name)?, names)
                     }
                     ResolvedRelation::View(path, view) => {
                         self.refuse_hint(name, "a view")?;
+                        self.resolved_names.note(name, &path);
                         let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
                         (self.view(&path, &view).at_span(span_of(name))?, names)
                     }

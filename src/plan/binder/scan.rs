@@ -1,4 +1,4 @@
-//! A table or view as an item of FROM: the scan, above it computed columns, above them the watermark.
+//! A table as an item of FROM: the scan, above it computed columns, above them the watermark.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::hint::name_end;
 use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn};
 use super::state::Binder;
-use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath};
+use crate::catalog::{CatalogTable, Column, ColumnKind, ObjectPath};
 use crate::config::SOURCE_IDLE_TIMEOUT;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, ScanTable};
-use crate::sql::{parse_expression, parse_query};
+use crate::sql::parse_expression;
 use crate::stream_graph::WatermarkSpec;
 use crate::types::{DataType, Field, Schema, TimeAttribute, TypeKind};
 
@@ -59,24 +59,6 @@ impl Binder<'_> {
             None => plan,
             Some(watermark) => assign(plan, watermark),
         })
-    }
-
-    /// A view: its query, with the names of its columns.
-    pub(super) fn view(&self, path: &ObjectPath, view: &CatalogView) -> Result<LogicalPlan> {
-        let at_view = |error: Error| in_definition(error, &format!("view {path}"));
-        let query = parse_query(&view.sql).map_err(at_view)?;
-        let plan = self.for_view()?.query(&query).map_err(at_view)?;
-        let names: Vec<&String> = view.schema.fields.iter().map(|field| &field.name).collect();
-        if names.len() != plan.schema().len() {
-            return Err(at_view(Error::new(ErrorKind::InvalidArgument, "the tables that it reads have changed"))
-                .with_hint("create the view anew"));
-        }
-        if plan.schema().fields.iter().map(|field| &field.name).eq(names.iter().copied()) {
-            return Ok(plan);
-        }
-        let fields = plan.schema().fields.iter().enumerate();
-        let exprs = fields.map(|(index, field)| Expr::column(index, field.data_type.clone())).collect();
-        Ok(LogicalPlan::project(plan, exprs, names.into_iter().cloned().collect()))
     }
 
     /// What a table's columns are over what its connector produces.

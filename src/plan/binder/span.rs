@@ -31,7 +31,8 @@ pub(super) trait Located {
 
 impl Located for Error {
     fn at_node(self, node: &impl Spanned) -> Self {
-        self.at_span(span_of(node))
+        // The span of a deep tree takes a walk through it: not for nothing.
+        if self.span().is_some() { self } else { self.at_span(span_of(node)) }
     }
 
     fn at_span(self, span: Option<Span>) -> Self {

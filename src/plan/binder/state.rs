@@ -5,8 +5,10 @@ use sqlparser::ast::Query;
 use super::context::BindContext;
 use super::hint::UsedHints;
 use super::scope::Scope;
+use super::view::ResolvedNames;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
+use crate::sql::HintedOptions;
 
 /// How deep views may refer to views and queries be nested: deeper ones would exhaust the stack.
 const MAX_DEPTH: usize = 64;
@@ -20,6 +22,8 @@ pub(super) struct Binder<'a> {
     pub ctes: Vec<(String, LogicalPlan)>,
     /// The hints that found their table.
     pub used_hints: UsedHints,
+    /// What the names of tables stand for.
+    pub resolved_names: ResolvedNames,
     /// Nested queries and views around the one that is bound.
     depth: usize,
 }
@@ -36,7 +40,7 @@ pub(super) struct Relation {
 impl<'a> Binder<'a> {
     /// For a statement.
     pub fn new(cx: &BindContext<'a>) -> Self {
-        Binder { cx: *cx, ctes: Vec::new(), used_hints: UsedHints::default(), depth: 0 }
+        Binder { cx: *cx, ctes: Vec::new(), used_hints: UsedHints::default(), resolved_names: ResolvedNames::default(), depth: 0 }
     }
 
     /// For a query inside of the one that is bound.
@@ -48,12 +52,13 @@ impl<'a> Binder<'a> {
         Ok(Binder { depth: self.depth + 1, ..self.clone() })
     }
 
-    /// For text that the catalog keeps: none of the statement's own names and hints are in view.
-    pub fn for_view(&self) -> Result<Self> {
-        let mut nested = self.nested()?;
-        nested.ctes.clear();
-        nested.cx.hints = &[];
-        Ok(nested)
+    /// For text that the catalog keeps, with its own hints: nothing of the statement around it is in view.
+    pub fn for_text<'t>(&self, hints: &'t [HintedOptions]) -> Result<Binder<'t>>
+    where
+        'a: 't,
+    {
+        let depth = self.nested()?.depth;
+        Ok(Binder { depth, ..Binder::new(&BindContext { hints, ..self.cx }) })
     }
 }
 

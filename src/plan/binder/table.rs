@@ -1,4 +1,4 @@
-//! CREATE TABLE and CREATE VIEW: definitions checked and typed before the catalog takes them in.
+//! CREATE TABLE: a definition checked and typed before the catalog takes it in.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use super::context::{BindContext, ResolvedRelation};
 use super::like;
 use super::scope::{Scope, unknown_column};
 use super::state::Binder;
-use crate::catalog::{CatalogTable, CatalogView, Column, ColumnKind, WatermarkDefinition};
+use crate::catalog::{CatalogTable, Column, ColumnKind, WatermarkDefinition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
-use crate::sql::{ColumnDefinition, CreateTable, CreateView, Name, parse_expression};
+use crate::sql::{ColumnDefinition, CreateTable, Name, parse_expression};
 use crate::types::{DataType, Schema, TimeAttribute, TypeKind};
 
 /// CREATE TABLE as the catalog keeps it: LIKE and AS merged in, computed columns typed, watermark and keys checked.
@@ -43,33 +43,6 @@ pub fn validate_table(create: &CreateTable, cx: &BindContext<'_>) -> Result<Cata
 /// The plan of the query of CREATE TABLE AS, to be inserted into the new table.
 pub fn bind_table_query(create: &CreateTable, cx: &BindContext<'_>) -> Result<Option<LogicalPlan>> {
     create.query.as_ref().map(|query| Binder::new(cx).statement(&query.query)).transpose()
-}
-
-/// CREATE VIEW as the catalog keeps it: its query is checked and its columns are named.
-pub fn bind_view(create: &CreateView, cx: &BindContext<'_>) -> Result<CatalogView> {
-    let plan = Binder::new(cx).statement(&create.query)?;
-    let mut schema = Schema::clone(plan.schema());
-    if !create.columns.is_empty() {
-        if create.columns.len() != schema.len() {
-            let names: Vec<&str> = schema.fields.iter().map(|field| field.name.as_str()).collect();
-            let message = format!("the view names {} columns, its query has {}", create.columns.len(), schema.len());
-            return Err(Error::new(ErrorKind::InvalidArgument, message)
-                .with_detail(format!("the query's columns are {}", names.join(", ")))
-                .at(create.columns[0].span));
-        }
-        schema.fields.iter_mut().zip(&create.columns).for_each(|(field, name)| field.name = name.parts.join("."));
-    }
-    let mut seen = HashSet::new();
-    if let Some(twice) = schema.fields.iter().find(|field| !seen.insert(field.name.as_str())) {
-        let message = format!("the view has two columns \"{}\"", twice.name);
-        return Err(Error::new(ErrorKind::DuplicateObject, message).at(create.name.span));
-    }
-    Ok(CatalogView {
-        sql: create.sql.clone(),
-        schema: std::sync::Arc::new(schema),
-        comment: create.comment.clone(),
-        temporary: create.temporary,
-    })
 }
 
 /// What the statement itself says, before LIKE and AS. Computed columns have no type yet.

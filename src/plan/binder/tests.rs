@@ -553,14 +553,46 @@ fn insert_orders_and_casts() {
 }
 
 #[test]
+fn views_keep_full_names() {
+    let session =
+        Session::new(&format!("{TABLES} CREATE VIEW w AS SELECT x.a, `t`.n,\n (SELECT MAX(k) FROM v) FROM s AS x\n, t;"))
+            .unwrap();
+    let ResolvedRelation::View(_, view) = &session.relations["w"] else { panic!("a view") };
+    let expected = "SELECT x.a, `t`.n,\n (SELECT MAX(k) FROM `c`.`d`.`v`) FROM `c`.`d`.`s` AS x\n, `c`.`d`.`t`";
+    assert_eq!(view.sql, expected);
+    assert_eq!(session.bind("SELECT * FROM w").unwrap().schema().len(), 3);
+}
+
+#[test]
+fn hints_in_the_text_of_a_view_count() {
+    let session = Session::new(&format!("{TABLES} CREATE VIEW w AS SELECT * FROM s /*+ OPTIONS('k' = 'v') */;")).unwrap();
+    let bound = session.bind("SELECT * FROM w").unwrap();
+    assert_eq!(scanned_options(&bound)["k"], "v");
+}
+
+#[test]
+fn deep_expressions_are_refused_and_do_not_exhaust_the_stack() {
+    let deep = format!("SELECT {}1", "1 + ".repeat(150));
+    session().bind(&deep).unwrap();
+    let nested = format!("SELECT {}1{}", "(ABS(".repeat(50), "))".repeat(50));
+    session().bind(&nested).unwrap();
+    let deeper = format!("SELECT {}1", "1 + ".repeat(2000));
+    assert_eq!(session().bind(&deeper).unwrap_err().kind(), ErrorKind::Unsupported);
+    let wide = format!("SELECT a FROM s WHERE {}", vec!["a = 1"; 2000].join(" OR "));
+    session().bind(&wide).unwrap();
+}
+
+fn scanned_options(plan: &LogicalPlan) -> &crate::catalog::Options {
+    match plan {
+        LogicalPlan::Scan { table, .. } => &table.options,
+        node => scanned_options(node.inputs()[0]),
+    }
+}
+
+#[test]
 fn hint_goes_over_options() {
     let bound = session().bind("SELECT * FROM s /*+ OPTIONS('k' = 'v') */ AS x").unwrap();
-    let mut node = &bound;
-    while let Some(input) = node.inputs().first().copied() {
-        node = input;
-    }
-    let LogicalPlan::Scan { table, .. } = node else { panic!("a scan") };
-    assert_eq!(table.options["k"], "v");
+    assert_eq!(scanned_options(&bound)["k"], "v");
 }
 
 #[test]

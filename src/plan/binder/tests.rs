@@ -68,7 +68,7 @@ impl Session {
         connectors.0.insert("test", Arc::new(TestConnector));
         let mut session = Session { relations: BTreeMap::new(), functions, connectors, configuration: Configuration::default() };
         for parsed in parse_script(ddl, &ParseOptions::default())? {
-            session.run(&parsed.statement)?;
+            session.run(&parsed.statement, &parsed.hints)?;
         }
         Ok(session)
     }
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    fn run(&mut self, statement: &Statement) -> Result<()> {
+    fn run(&mut self, statement: &Statement, hints: &[HintedOptions]) -> Result<()> {
         let path = |name: &Name| ObjectPath {
             catalog: "c".to_string(),
             database: "d".to_string(),
@@ -91,11 +91,11 @@ impl Session {
         };
         let (path, relation) = match statement {
             Statement::CreateTable(create) => {
-                let table = validate_table(create, &self.cx(&[]))?;
+                let table = validate_table(create, &self.cx(hints))?;
                 (path(&create.name), ResolvedRelation::Table(path(&create.name), Arc::new(table)))
             }
             Statement::CreateView(create) => {
-                let view = bind_view(create, &self.cx(&[]))?;
+                let view = bind_view(create, &self.cx(hints))?;
                 (path(&create.name), ResolvedRelation::View(path(&create.name), Arc::new(view)))
             }
             other => return Err(Error::unsupported(format!("{other:?}"))),

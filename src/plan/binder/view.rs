@@ -89,6 +89,12 @@ fn with_full_names(sql: &str, cx: &BindContext<'_>) -> Result<String> {
         copied = end;
     }
     text.push_str(&sql[copied..]);
+    // A hint is a comment: one that ends the query is not part of its text.
+    for hint in cx.hints.iter().skip(parsed.hints.len()) {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        let options = hint.options.iter().map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)));
+        text.push_str(&format!(" /*+ OPTIONS({}) */", options.collect::<Vec<_>>().join(", ")));
+    }
     Ok(text)
 }
 

@@ -38,7 +38,14 @@ pub struct Setting {
 impl Setting {
     /// Checks a text against the type.
     pub fn check(&self, value: &str) -> Result<()> {
-        let fits = match self.setting_type {
+        self.setting_type.check(self.key, value)
+    }
+}
+
+impl SettingType {
+    /// Checks the text that was given for an option.
+    pub fn check(self, key: &str, value: &str) -> Result<()> {
+        let fits = match self {
             SettingType::Boolean => parse_boolean(value).is_some(),
             SettingType::Integer => value.trim().parse::<i64>().is_ok(),
             SettingType::Duration => parse_duration_ms(value).is_some(),
@@ -50,7 +57,13 @@ impl Setting {
         if fits {
             return Ok(());
         }
-        let expected = match self.setting_type {
+        let error = Error::new(ErrorKind::InvalidOption, format!("value '{value}' does not fit option '{key}'"));
+        Err(error.with_hint(format!("give {}", self.expected())))
+    }
+
+    /// What a text of this type looks like.
+    fn expected(self) -> String {
+        match self {
             SettingType::Boolean => "true or false".to_string(),
             SettingType::Integer => "a whole number".to_string(),
             SettingType::Duration => "a duration such as '10 s' or '200 ms'".to_string(),
@@ -58,9 +71,7 @@ impl Setting {
             SettingType::Text => "text".to_string(),
             SettingType::TimeZone => "a time zone such as 'UTC', 'Europe/Berlin' or '+02:00'".to_string(),
             SettingType::OneOf(words) => format!("one of {}", words.join(", ")),
-        };
-        Err(Error::new(ErrorKind::InvalidOption, format!("value '{value}' does not fit option '{}'", self.key))
-            .with_hint(format!("give {expected}")))
+        }
     }
 }
 

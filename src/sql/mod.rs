@@ -38,6 +38,7 @@ mod hints;
 mod json;
 mod lexer;
 mod parser;
+mod quoting;
 mod session;
 mod statement;
 mod syntax_error;
@@ -46,6 +47,7 @@ mod tests;
 mod type_parser;
 
 pub use parser::{ParseOptions, parse_expression, parse_query, parse_script, parse_statement};
+pub use quoting::{literal, quoted, with_quoted_columns};
 pub use statement::{
     AlterTable, ColumnDefinition, CreateTable, CreateTableAs, CreateView, DescribeTarget, DropKind, ExplainDetail, HintedOptions,
     Insert, LikeClause, LikeFeature, LikeStrategy, Name, OnConflict, ParsedStatement, Show, Statement, UseTarget,

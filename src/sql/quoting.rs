@@ -2,6 +2,7 @@
 
 use sqlparser::tokenizer::Token;
 
+use super::cursor::span_of;
 use super::dialect::FlinkDialect;
 use super::lexer::Script;
 
@@ -29,7 +30,7 @@ pub fn with_quoted_columns(sql: &str, is_column: impl Fn(&str) -> bool) -> Strin
             match &token.token {
                 Token::Whitespace(_) => blank = true,
                 other => {
-                    push(&mut shown, &mut blank, &other.to_string());
+                    push(&mut shown, &mut blank, script.slice(span_of(token.span)));
                     previous = Some(other);
                 }
             }

@@ -2,9 +2,10 @@
 //! columns of exactly the fields that the query needs; a [`RecordEncoder`] writes rows as text.
 
 mod column;
+mod csv;
 mod datetime;
-mod decimal;
 mod json;
+mod numbers;
 pub mod text;
 mod views;
 
@@ -12,6 +13,7 @@ use arrow::array::ArrayRef;
 use arrow::buffer::Buffer;
 
 pub use column::{Column, Nulls, Values};
+pub use csv::CsvFormat;
 pub use datetime::{MS_PER_DAY, TimestampParser, civil_from_days, days_from_civil, parse_date, parse_time_nanos};
 pub use json::JsonFormat;
 pub use views::StringViews;
@@ -84,22 +86,28 @@ pub trait RecordEncoder: Send {
 pub enum Format {
     /// One JSON object a line.
     Json(JsonFormat),
+    /// Separated values.
+    Csv(CsvFormat),
 }
 
 /// The names of all formats.
-const FORMATS: [&str; 1] = ["json"];
+const FORMATS: [&str; 2] = ["csv", "json"];
 
 impl Format {
     /// The format that the options of a table name, with its options.
     pub fn from_options(options: &Options) -> Result<Self> {
-        Self::name_in(options)?;
-        Ok(Format::Json(JsonFormat::from_options(options)?))
+        match Self::name_in(options)? {
+            "csv" => Ok(Format::Csv(CsvFormat::from_options(options)?)),
+            _ => Ok(Format::Json(JsonFormat::from_options(options)?)),
+        }
     }
 
     /// The options that the format takes.
     pub fn options(options: &Options) -> Result<&'static [OptionDescriptor]> {
-        Self::name_in(options)?;
-        Ok(json::OPTIONS)
+        match Self::name_in(options)? {
+            "csv" => Ok(csv::OPTIONS),
+            _ => Ok(json::OPTIONS),
+        }
     }
 
     fn name_in(options: &Options) -> Result<&str> {
@@ -121,6 +129,7 @@ impl Format {
     pub fn check_schema(&self, physical: &Schema) -> Result<()> {
         match self {
             Format::Json(format) => format.check_schema(physical),
+            Format::Csv(format) => format.check_schema(physical),
         }
     }
 
@@ -128,6 +137,7 @@ impl Format {
     pub fn decoder(&self, physical: &Schema, projection: &[usize]) -> Result<Box<dyn RecordDecoder>> {
         match self {
             Format::Json(format) => format.decoder(physical, projection),
+            Format::Csv(format) => format.decoder(physical, projection),
         }
     }
 
@@ -135,13 +145,15 @@ impl Format {
     pub fn encoder(&self, schema: &Schema) -> Result<Box<dyn RecordEncoder>> {
         match self {
             Format::Json(format) => format.encoder(schema),
+            Format::Csv(format) => format.encoder(schema),
         }
     }
 
-    /// Whether a line end always ends a record.
+    /// Whether a line end always ends a record, so that a file can be cut anywhere.
     pub fn has_one_record_a_line(&self) -> bool {
         match self {
             Format::Json(_) => true,
+            Format::Csv(format) => format.has_one_record_a_line(),
         }
     }
 
@@ -149,6 +161,7 @@ impl Format {
     pub fn name(&self) -> &'static str {
         match self {
             Format::Json(_) => "json",
+            Format::Csv(_) => "csv",
         }
     }
 }

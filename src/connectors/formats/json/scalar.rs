@@ -6,7 +6,7 @@ use super::Malformed;
 use super::cursor::{Cursor, RawString};
 use super::minify::minify;
 use super::object::Rules;
-use crate::connectors::formats::decimal::{ParsedDecimal, parse_decimal};
+use crate::connectors::formats::numbers::{ParsedDecimal, parse_decimal, parse_java_float};
 use crate::connectors::formats::{Column, Values, parse_date, parse_time_nanos};
 
 type Parsed<T> = std::result::Result<T, Malformed>;
@@ -228,26 +228,4 @@ fn with_text<T>(
     let mut unescaped = Vec::new();
     text.unescape(&mut unescaped);
     Ok(parse(&unescaped, rules))
-}
-
-/// A floating-point number as Java's `parseDouble` reads it: `NaN`, `Infinity`, a suffix `d` or `f`; not Rust's `inf`.
-pub fn parse_java_float(text: &str) -> Option<f64> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let value = match digits {
-        "NaN" => f64::NAN,
-        "Infinity" => f64::INFINITY,
-        _ => {
-            let number = digits.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(digits);
-            // Words such as "inf" and a second sign are numbers in Rust only.
-            if !number.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
-                return None;
-            }
-            number.parse().ok()?
-        }
-    };
-    Some(if negative { -value } else { value })
 }

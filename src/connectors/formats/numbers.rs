@@ -1,4 +1,4 @@
-//! DECIMAL from text, exactly: never by way of a floating-point number.
+//! Numbers from text: DECIMAL exactly, never by way of a floating-point number; FLOAT and DOUBLE as Java reads them.
 
 /// What became of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,6 +65,28 @@ fn unscaled(whole: &[u8], fraction: &[u8], kept: i64, precision: u8) -> Option<i
     let next = if kept >= 0 { digits().nth(kept as usize).unwrap_or(0) } else { 0 };
     value += i128::from(next >= 5);
     (value < limit).then_some(value)
+}
+
+/// A floating-point number as Java's `parseDouble` reads it: `NaN`, `Infinity`, a suffix `d` or `f`; not Rust's `inf`.
+pub fn parse_java_float(text: &str) -> Option<f64> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let value = match digits {
+        "NaN" => f64::NAN,
+        "Infinity" => f64::INFINITY,
+        _ => {
+            let number = digits.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(digits);
+            // Words such as "inf" and a second sign are numbers in Rust only.
+            if !number.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+                return None;
+            }
+            number.parse().ok()?
+        }
+    };
+    Some(if negative { -value } else { value })
 }
 
 #[cfg(test)]

@@ -4,8 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::blackhole::{self, BlackholeWriter};
+use super::datagen::{self, DatagenDescriptor};
 use super::descriptor::{no_sink, no_source};
-use super::filesystem::{self, FilesystemDescriptor, FilesystemSource};
+use super::filesystem::{self, FileSink, FilesystemDescriptor, FilesystemSource};
+use super::memory::{self, MemoryDescriptor, MemorySource, MemoryTables, MemoryWriter};
+use super::nexmark::{self, NexmarkDescriptor};
 use super::print::{self, PrintWriter, SharedWriter};
 use crate::catalog::{ConnectorDescriptor, ConnectorRegistry};
 use crate::error::{Error, ErrorKind, Result, nearest};
@@ -19,12 +22,18 @@ pub struct ConnectorServices {
     pub stdout: SharedWriter,
     /// Where `print` prints with `standard-error`.
     pub stderr: SharedWriter,
+    /// The tables of `memory`.
+    pub memory: Arc<MemoryTables>,
 }
 
 impl Default for ConnectorServices {
     /// The streams of the process.
     fn default() -> Self {
-        ConnectorServices { stdout: Arc::new(Mutex::new(std::io::stdout())), stderr: Arc::new(Mutex::new(std::io::stderr())) }
+        ConnectorServices {
+            stdout: Arc::new(Mutex::new(std::io::stdout())),
+            stderr: Arc::new(Mutex::new(std::io::stderr())),
+            memory: Arc::default(),
+        }
     }
 }
 
@@ -45,12 +54,23 @@ impl BuiltinConnectors {
     pub fn new(services: ConnectorServices) -> Self {
         BuiltinConnectors { services }
     }
+
+    /// The tables of `memory`, for the session and for programs that embed the engine.
+    pub fn memory(&self) -> &Arc<MemoryTables> {
+        &self.services.memory
+    }
 }
 
 /// All connectors, as the planner sees them.
 pub fn descriptors() -> ConnectorRegistry {
-    let all: [Arc<dyn ConnectorDescriptor>; 3] =
-        [Arc::new(blackhole::descriptor()), Arc::new(FilesystemDescriptor), Arc::new(print::descriptor())];
+    let all: [Arc<dyn ConnectorDescriptor>; 6] = [
+        Arc::new(blackhole::descriptor()),
+        Arc::new(DatagenDescriptor),
+        Arc::new(FilesystemDescriptor),
+        Arc::new(MemoryDescriptor),
+        Arc::new(NexmarkDescriptor),
+        Arc::new(print::descriptor()),
+    ];
     ConnectorRegistry(all.into_iter().map(|descriptor| (descriptor.name(), descriptor)).collect())
 }
 
@@ -66,7 +86,10 @@ fn unknown(name: &str) -> Error {
 impl ConnectorFactory for BuiltinConnectors {
     fn source(&self, spec: &SourceSpec) -> Result<Box<dyn Source>> {
         match spec.connector.as_str() {
+            datagen::NAME => Ok(Box::new(datagen::source(spec)?)),
             filesystem::NAME => Ok(Box::new(FilesystemSource::new(spec)?)),
+            memory::NAME => Ok(Box::new(MemorySource::new(spec, &self.services.memory)?)),
+            nexmark::NAME => Ok(Box::new(nexmark::source(spec)?)),
             name @ (blackhole::NAME | print::NAME) => Err(no_source(name)),
             other => Err(unknown(other)),
         }
@@ -76,10 +99,12 @@ impl ConnectorFactory for BuiltinConnectors {
         match spec.connector.as_str() {
             blackhole::NAME => Ok(Box::<BlackholeWriter>::default()),
             print::NAME => {
-                let ConnectorServices { stdout, stderr } = &self.services;
+                let ConnectorServices { stdout, stderr, .. } = &self.services;
                 Ok(Box::new(PrintWriter::new(spec, &context, stdout, stderr)?))
             }
-            filesystem::NAME => Err(no_sink(filesystem::NAME)),
+            filesystem::NAME => Ok(Box::new(FileSink::new(spec, &context)?)),
+            memory::NAME => Ok(Box::new(MemoryWriter::new(spec, &self.services.memory)?)),
+            name @ (datagen::NAME | nexmark::NAME) => Err(no_sink(name)),
             other => Err(unknown(other)),
         }
     }

@@ -3,12 +3,19 @@
 //! The planner sees only [`descriptors`]; the runtime makes sources and sinks through [`BuiltinConnectors`].
 
 mod blackhole;
+mod datagen;
 mod descriptor;
 mod factory;
 mod filesystem;
 pub mod formats;
+mod generator;
+mod memory;
+mod nexmark;
 mod options;
 mod print;
+#[cfg(test)]
+mod testing;
 
 pub use factory::{BuiltinConnectors, ConnectorServices, descriptors};
+pub use memory::MemoryTables;
 pub use print::SharedWriter;

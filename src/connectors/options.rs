@@ -1,7 +1,7 @@
 //! Options of WITH as values: each getter checks the text against its type and names the key in its error.
 
 use crate::catalog::{OptionDescriptor, Options};
-use crate::config::{SettingType, parse_duration_ms};
+use crate::config::{SettingType, parse_duration_ms, parse_memory_bytes};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Reads options as values.
@@ -48,6 +48,13 @@ impl<'a> OptionReader<'a> {
     pub fn duration_ms(&self, key: &str) -> Result<Option<u64>> {
         self.text(key)
             .map(|text| parse_duration_ms(text).ok_or_else(|| does_not_fit(key, text, "a duration such as '10 s'")))
+            .transpose()
+    }
+
+    /// A size in bytes.
+    pub fn bytes(&self, key: &str) -> Result<Option<u64>> {
+        self.text(key)
+            .map(|text| parse_memory_bytes(text).ok_or_else(|| does_not_fit(key, text, "a size such as '64 mb'")))
             .transpose()
     }
 

@@ -96,3 +96,38 @@ impl SinkWriter for PrintWriter {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use arrow::array::{Int32Array, StringViewArray};
+
+    use super::*;
+    use crate::clock::VirtualClock;
+    use crate::connectors::testing::{schema, sink_context, sink_spec};
+    use crate::connectors::{BuiltinConnectors, ConnectorServices};
+    use crate::runtime::ConnectorFactory;
+    use crate::types::{RowKind, RowKinds, TypeKind};
+
+    fn printed(with: &[(&str, &str)], parallelism: u32) -> String {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let factory = BuiltinConnectors::new(ConnectorServices { stdout: lines.clone(), ..ConnectorServices::default() });
+        let schema = schema(&[("k", DataType::nullable(TypeKind::Int)), ("v", DataType::string())]);
+        let spec = sink_spec(NAME, with, Path::new("."), &schema);
+        let mut sink = factory.sink(&spec, sink_context(VirtualClock::new(0), 0, parallelism)).unwrap();
+        let numbers = Int32Array::from(vec![Some(1), None]);
+        let batch = Batch::new(vec![Arc::new(numbers), Arc::new(StringViewArray::from(vec!["a", ""]))], 2);
+        sink.write(batch.with_kinds(Some(RowKinds::new([RowKind::UpdateBefore, RowKind::UpdateAfter])))).unwrap();
+        let text = lines.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn lines_name_change_identifier_and_subtask() {
+        assert_eq!(printed(&[], 1), "-U[1, a]\n+U[null, ]\n");
+        assert_eq!(printed(&[("print-identifier", "ID")], 1), "ID> -U[1, a]\nID> +U[null, ]\n");
+        assert_eq!(printed(&[], 2), "1> -U[1, a]\n1> +U[null, ]\n");
+        assert_eq!(printed(&[("print-identifier", "ID")], 2), "ID:1> -U[1, a]\nID:1> +U[null, ]\n");
+    }
+}

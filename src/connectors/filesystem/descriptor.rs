@@ -1,5 +1,6 @@
 //! What the planner knows of `filesystem`.
 
+use super::commit::PartitionCommit;
 use super::path_pattern;
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
@@ -53,6 +54,24 @@ const OPTIONS: &[OptionDescriptor] = &[
         "1 min",
         "How often the age of part files is looked at.",
     ),
+    optional(
+        "sink.partition-commit.trigger",
+        SettingType::OneOf(&["process-time", "partition-time"]),
+        "process-time",
+        "What completes a partition: the clock after its first row, or the watermark after the partition's own time.",
+    ),
+    optional("sink.partition-commit.delay", SettingType::Duration, "0 s", "How long after that a partition is complete."),
+    without_default(
+        "sink.partition-commit.policy.kind",
+        SettingType::OneOf(&["success-file"]),
+        "How it is made known that a partition is complete: a file in its folder.",
+    ),
+    optional("sink.partition-commit.success-file.name", SettingType::Text, "_SUCCESS", "The name of that file."),
+    without_default(
+        "partition.time-extractor.timestamp-pattern",
+        SettingType::Text,
+        "The time of a partition from its columns: '$dt $hm:00'.",
+    ),
 ];
 
 /// The descriptor.
@@ -94,7 +113,13 @@ impl ConnectorDescriptor for FilesystemDescriptor {
         })
     }
 
-    fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {
-        Err(crate::connectors::descriptor::no_sink(NAME))
+    fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {
+        let options = OptionReader::new(&table.options);
+        PartitionCommit::from_options(&options)?;
+        Ok(SinkAbilities {
+            accepts: ChangelogMode::InsertOnly,
+            metadata: Vec::new(),
+            parallelism: options.parallelism("sink.parallelism")?,
+        })
     }
 }

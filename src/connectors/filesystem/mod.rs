@@ -4,10 +4,16 @@
 //! watermark, ranges of files otherwise.
 
 mod blocks;
+mod commit;
 mod descriptor;
+mod part;
+mod partition;
 mod path;
 mod reader;
+mod sink;
 mod split;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::collections::{HashMap, HashSet};
@@ -17,6 +23,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 pub use descriptor::{FilesystemDescriptor, NAME};
+pub use sink::FileSink;
 
 use self::path::TablePath;
 use self::reader::FileReader;
@@ -24,6 +31,7 @@ use self::split::FileEnumerator;
 use self::worker::FileWorker;
 use super::formats::Format;
 use super::options::{OptionReader, does_not_fit};
+use crate::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{ReaderContext, Source, SourceReader, SplitEnumerator};
 use crate::stream_graph::SourceSpec;
@@ -63,6 +71,16 @@ impl FilesystemSource {
     }
 }
 
+impl FilesystemSource {
+    /// The projected columns that must have a value. Where the sink leaves out rows without one, they may pass.
+    fn not_null(&self, context: &ReaderContext) -> Vec<(usize, String)> {
+        let dropped = context.operator.configuration.text(&config::NOT_NULL_ENFORCER).trim().eq_ignore_ascii_case("DROP");
+        let fields = self.spec.projection.iter().map(|index| self.spec.physical.field(*index)).enumerate();
+        let not_null = fields.filter(|(_, field)| !field.data_type.nullable && !dropped);
+        not_null.map(|(column, field)| (column, field.name.clone())).collect()
+    }
+}
+
 /// `source.path.regex-pattern`, which must match the whole path.
 fn path_pattern(options: &OptionReader<'_>) -> Result<Option<Regex>> {
     const KEY: &str = "source.path.regex-pattern";
@@ -89,7 +107,7 @@ impl Source for FilesystemSource {
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
         let worker = FileWorker {
             decoder: self.format.decoder(&self.spec.physical, &self.spec.projection)?,
-            fields: self.spec.physical.project(&self.spec.projection).fields,
+            not_null: self.not_null(&context),
             metadata: self.spec.metadata.clone(),
             batch_rows: context.batch_rows.max(1),
             skip_option: format!("{}.ignore-parse-errors", self.format.name()),

@@ -31,6 +31,11 @@ impl TablePath {
         Ok(TablePath { given: given.to_string(), resolved: base.join(local) })
     }
 
+    /// The folder or file itself.
+    pub fn resolved(&self) -> &Path {
+        &self.resolved
+    }
+
     /// All files that it stands for, sorted. Files and folders whose names begin with `.` or `_` are left out below a folder.
     pub fn list(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();

@@ -23,8 +23,8 @@ const OPEN_FILES_MAX: usize = 128;
 pub struct FileWorker {
     /// Turns blocks into columns.
     pub decoder: Box<dyn RecordDecoder>,
-    /// The projected columns, for the check of NOT NULL.
-    pub fields: Vec<Field>,
+    /// The columns that must have a value, with their names.
+    pub not_null: Vec<(usize, String)>,
     /// The metadata columns; a name is the connector's key.
     pub metadata: Vec<Field>,
     /// Rows of a batch, at most.
@@ -142,14 +142,12 @@ impl FileWorker {
     }
 
     fn check_not_null(&self, decoded: &Decoded, path: &Path) -> Result<()> {
-        for (field, column) in self.fields.iter().zip(&decoded.columns) {
-            if !field.data_type.nullable && column.null_count() > 0 {
-                return Err(Error::new(
-                    ErrorKind::DataFormat,
-                    format!("column \"{}\" is NOT NULL, but a record has no value", field.name),
-                )
-                .with_detail(path.display().to_string())
-                .with_hint("declare the column without NOT NULL, or correct the data"));
+        for (column, name) in &self.not_null {
+            if decoded.columns[*column].null_count() > 0 {
+                let message = format!("column \"{name}\" is NOT NULL, but a record has no value");
+                return Err(Error::new(ErrorKind::DataFormat, message)
+                    .with_detail(path.display().to_string())
+                    .with_hint("declare the column without NOT NULL, or correct the data"));
             }
         }
         Ok(())

@@ -1,0 +1,110 @@
+//! How fast lines of JSON become columns: Nexmark bids, by the number of columns that a query needs, on one core.
+//!
+//! `cargo bench --bench json` prints a line a case: `all columns   1234 MB/s   4.1 M rows/s`.
+
+use std::io::Write;
+use std::time::Instant;
+
+use flott::catalog::Options;
+use flott::connectors::formats::{Block, Format, civil_from_days};
+use flott::types::{DataType, Field, Schema, TypeKind};
+use nexmark::EventGenerator;
+use nexmark::event::Event;
+
+/// Bytes of generated bids.
+const INPUT_BYTES: usize = 64 << 20;
+/// Bytes of a block, as the reader of files has it.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// Each case is the best of so many runs.
+const RUNS: usize = 5;
+
+fn main() {
+    let blocks = bids();
+    let bytes: usize = blocks.iter().map(Vec::len).sum();
+    let schema = schema();
+    let cases: [(&str, &[usize]); 4] = [
+        ("all columns", &[0, 1, 2, 3, 4, 5, 6]),
+        ("five columns", &[0, 1, 2, 3, 5]),
+        ("three columns", &[0, 2, 5]),
+        ("count only", &[]),
+    ];
+    for (name, projection) in cases {
+        let (seconds, rows) =
+            (0..RUNS).map(|_| decode(&blocks, &schema, projection)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((1.0, 0));
+        let (megabytes, millions) = (bytes as f64 / 1e6 / seconds, rows as f64 / 1e6 / seconds);
+        let line = format!("{name:<14} {megabytes:>6.0} MB/s {millions:>6.2} M rows/s\n");
+        std::io::stdout().write_all(line.as_bytes()).expect("standard output takes a line");
+    }
+}
+
+fn schema() -> Schema {
+    let bigint = DataType::nullable(TypeKind::BigInt);
+    Schema::new(vec![
+        Field::new("auction", bigint.clone()),
+        Field::new("bidder", bigint.clone()),
+        Field::new("price", bigint),
+        Field::new("channel", DataType::string()),
+        Field::new("url", DataType::string()),
+        Field::new("dateTime", DataType::nullable(TypeKind::Timestamp(3))),
+        Field::new("extra", DataType::string()),
+    ])
+}
+
+/// Seconds and rows of one pass, the checks of UTF-8 included.
+fn decode(blocks: &[Vec<u8>], schema: &Schema, projection: &[usize]) -> (f64, usize) {
+    let options = Options::from([("format".to_string(), "json".to_string())]);
+    let format = Format::from_options(&options).expect("the options are right");
+    let mut decoder = format.decoder(schema, projection).expect("the columns are supported");
+    let inputs: Vec<Vec<u8>> = blocks.to_vec();
+    let started = Instant::now();
+    let mut rows = 0;
+    for input in inputs {
+        let block = Block::new(input);
+        let mut from = 0;
+        while from < block.bytes.len() {
+            let decoded = decoder.decode(&block, from, BATCH_ROWS).expect("the bids are well-formed");
+            from = decoded.next;
+            rows += std::hint::black_box(decoded).num_rows;
+        }
+    }
+    (started.elapsed().as_secs_f64(), rows)
+}
+
+/// Lines of bids in blocks.
+fn bids() -> Vec<Vec<u8>> {
+    let mut blocks = vec![Vec::with_capacity(BLOCK_BYTES + 1024)];
+    let mut bytes = 0;
+    for event in EventGenerator::default() {
+        let Event::Bid(bid) = event else { continue };
+        let block = blocks.last_mut().expect("there is always a block");
+        writeln!(
+            block,
+            "{{\"auction\":{},\"bidder\":{},\"price\":{},\"channel\":\"{}\",\"url\":\"{}\",\"dateTime\":\"{}\",\"extra\":\"{}\"}}",
+            bid.auction,
+            bid.bidder,
+            bid.price,
+            bid.channel,
+            bid.url,
+            timestamp(bid.date_time as i64),
+            bid.extra
+        )
+        .expect("writing to memory does not fail");
+        if block.len() >= BLOCK_BYTES {
+            bytes += block.len();
+            if bytes >= INPUT_BYTES {
+                return blocks;
+            }
+            blocks.push(Vec::with_capacity(BLOCK_BYTES + 1024));
+        }
+    }
+    blocks
+}
+
+fn timestamp(ms: i64) -> String {
+    let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
+    let (year, month, day) = civil_from_days(days);
+    let (hour, minute, second, milli) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60, rest % 1000);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{milli:03}")
+}

@@ -1,0 +1,200 @@
+//! Sources that make their rows: numbered rows, dealt to the readers in turn, at a rate or as fast as they are taken.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arrow::array::ArrayRef;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::runtime::{ReaderContext, Source, SourceEvent, SourceReader, Split, SplitEnumerator};
+use crate::types::{Batch, SplitId};
+
+/// The rate is kept over stretches of this length: shorter ones would make tiny batches, longer ones a stutter.
+const STRETCH_MS: u64 = 100;
+
+/// Makes rows by their numbers.
+pub trait RowGenerator: Send {
+    /// The produced columns of rows `first`, `first + step`, … (`count` of them).
+    fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>>;
+}
+
+/// Makes the generator of a reader.
+pub type GeneratorFactory = Arc<dyn Fn(&ReaderContext) -> Result<Box<dyn RowGenerator>> + Send + Sync>;
+
+/// A source of made rows.
+#[derive(Clone)]
+pub struct GeneratorSource {
+    /// Makes the generators.
+    pub factory: GeneratorFactory,
+    /// Rows in all; none = without end.
+    pub rows: Option<u64>,
+    /// Rows a second of all readers together; none = as fast as they are taken.
+    pub rows_per_second: Option<u64>,
+}
+
+impl fmt::Debug for GeneratorSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GeneratorSource({:?} rows)", self.rows)
+    }
+}
+
+impl Source for GeneratorSource {
+    fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
+        Ok(Box::new(GeneratorEnumerator { readers: u64::from(parallelism), rows: self.rows, done: false }))
+    }
+
+    fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
+        Ok(Box::new(GeneratorReader {
+            generator: (self.factory)(&context)?,
+            split: None,
+            no_more_splits: false,
+            asked: false,
+            batch_rows: context.batch_rows.max(1) as u64,
+            pace: self.rows_per_second.map(|rate| Pace::new(rate, context.parallelism, &context.clock)),
+        }))
+    }
+}
+
+/// The rows of one reader: every `step`-th from `next` on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RowNumbers {
+    next: u64,
+    step: u64,
+    end: Option<u64>,
+}
+
+impl RowNumbers {
+    fn left(&self) -> u64 {
+        self.end.map_or(u64::MAX, |end| end.saturating_sub(self.next).div_ceil(self.step))
+    }
+}
+
+struct GeneratorEnumerator {
+    readers: u64,
+    rows: Option<u64>,
+    done: bool,
+}
+
+impl SplitEnumerator for GeneratorEnumerator {
+    fn discover(&mut self) -> Result<Vec<Split>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(Vec::new());
+        }
+        let split = |reader| {
+            let numbers = RowNumbers { next: reader, step: self.readers, end: self.rows };
+            let state = serde_json::to_string(&numbers).expect("row numbers have only plain fields");
+            Split { id: SplitId(reader), state }
+        };
+        Ok((0..self.readers).map(split).collect())
+    }
+
+    fn discovery_interval_ms(&self) -> Option<u64> {
+        None
+    }
+
+    fn assign_all_at_start(&self) -> bool {
+        // One split a reader: with a watermark none of them may start alone.
+        true
+    }
+}
+
+/// How many rows are due by the clock.
+struct Pace {
+    clock: Arc<dyn Clock>,
+    start_ms: i64,
+    /// Rows in a thousand seconds, so that a share of a small rate is not rounded away.
+    rows_per_1000s: u64,
+    emitted: u64,
+}
+
+impl Pace {
+    fn new(rows_per_second: u64, readers: u32, clock: &Arc<dyn Clock>) -> Self {
+        let rows_per_1000s = (rows_per_second.saturating_mul(1000) / u64::from(readers)).max(1);
+        Pace { clock: Arc::clone(clock), start_ms: clock.now_ms(), rows_per_1000s, emitted: 0 }
+    }
+
+    /// Rows that may be emitted now; none = the waker is called when there may be some.
+    fn due(&self, context: &Context<'_>) -> Option<u64> {
+        let now_ms = self.clock.now_ms();
+        let stretches = (now_ms - self.start_ms).max(0) as u64 / STRETCH_MS + 1;
+        let rows = (u128::from(stretches) * u128::from(STRETCH_MS) * u128::from(self.rows_per_1000s)).div_ceil(1_000_000);
+        let due = (rows as u64).saturating_sub(self.emitted);
+        if due == 0 {
+            self.clock.wake_at(self.start_ms + (stretches * STRETCH_MS) as i64, context.waker());
+            return None;
+        }
+        Some(due)
+    }
+}
+
+struct GeneratorReader {
+    generator: Box<dyn RowGenerator>,
+    split: Option<(SplitId, RowNumbers)>,
+    no_more_splits: bool,
+    asked: bool,
+    batch_rows: u64,
+    pace: Option<Pace>,
+}
+
+impl SourceReader for GeneratorReader {
+    fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
+        for split in splits {
+            let numbers = serde_json::from_str(&split.state)
+                .map_err(|error| Error::internal(format!("the state of a generator split is not readable: {error}")))?;
+            if self.split.replace((split.id, numbers)).is_some() {
+                return Err(Error::unsupported("a reader of generated rows with more than one split")
+                    .with_hint("restore the job with the parallelism that it had"));
+            }
+        }
+        self.asked = false;
+        Ok(())
+    }
+
+    fn no_more_splits(&mut self) {
+        self.no_more_splits = true;
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
+        let Some((id, numbers)) = &mut self.split else {
+            if self.no_more_splits {
+                return Poll::Ready(Ok(SourceEvent::End));
+            }
+            return if std::mem::replace(&mut self.asked, true) {
+                Poll::Pending
+            } else {
+                Poll::Ready(Ok(SourceEvent::NeedSplit))
+            };
+        };
+        let id = *id;
+        let left = numbers.left();
+        if left == 0 {
+            self.split = None;
+            return Poll::Ready(Ok(SourceEvent::SplitFinished(id)));
+        }
+        let due = match &self.pace {
+            Some(pace) => match pace.due(context) {
+                Some(due) => due,
+                None => return Poll::Pending,
+            },
+            None => u64::MAX,
+        };
+        let count = left.min(due).min(self.batch_rows);
+        let columns = match self.generator.generate(numbers.next, numbers.step, count as usize) {
+            Ok(columns) => columns,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        numbers.next += count * numbers.step;
+        if let Some(pace) = &mut self.pace {
+            pace.emitted += count;
+        }
+        Poll::Ready(Ok(SourceEvent::Batch(id, Batch::new(columns, count as usize))))
+    }
+
+    fn snapshot(&self) -> Vec<Split> {
+        let state = |numbers: &RowNumbers| serde_json::to_string(numbers).expect("row numbers have only plain fields");
+        self.split.iter().map(|(id, numbers)| Split { id: *id, state: state(numbers) }).collect()
+    }
+}

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::expr::{CompiledExpr, EvalContext, FunctionRegistry, compile};
 use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceReader, SourceStatus, Split};
 use crate::stream_graph::SourceSpec;
-use crate::types::{Batch, SplitId, Watermark};
+use crate::types::{Batch, SplitId, TimeZone, Watermark};
 
 /// Reads a table.
 pub struct TableSource {
@@ -28,6 +28,7 @@ pub struct TableSource {
     splits: SplitWatermarks,
     /// The split that the reader was last asked to prefer.
     preferred: Option<SplitId>,
+    time_zone: TimeZone,
     context: OperatorContext,
 }
 
@@ -51,6 +52,7 @@ impl TableSource {
             remaining: spec.limit,
             splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms)),
             preferred: None,
+            time_zone: context.configuration.time_zone(),
             context: context.clone(),
         })
     }
@@ -62,7 +64,7 @@ impl TableSource {
     fn eval_context(&self, num_rows: usize, now_ms: i64) -> EvalContext {
         EvalContext {
             num_rows,
-            time_zone: self.context.configuration.time_zone(),
+            time_zone: self.time_zone,
             processing_time_ms: now_ms,
             query_start_ms: self.context.job_start_ms,
             watermark: Watermark::MIN,

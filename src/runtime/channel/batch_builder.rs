@@ -1,8 +1,16 @@
 //! Joins small slices for one subpartition to batches worth sending: full ones, unless a control element, the end or the timeout
 //! comes first.
 
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
+use arrow::datatypes::{ByteViewType, DataType};
+
 use crate::error::Result;
 use crate::types::{Batch, Watermark};
+
+/// Texts up to this length stand in the view itself (a fact of Arrow's format).
+const MAX_INLINE_VIEW_LEN: u32 = 12;
 
 /// Bytes of a batch after which it is sent though it has room for rows: wide rows must not make giants.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -28,16 +36,16 @@ impl BatchBuilder {
         self.rows == 0
     }
 
-    /// Adds rows; `full` gets every batch that became full. The batch has rows.
-    pub fn push(&mut self, mut batch: Batch, full: &mut Vec<Batch>) -> Result<()> {
+    /// Adds rows that weigh `row_bytes` each; `full` gets every batch that became full. The batch has rows.
+    pub fn push(&mut self, mut batch: Batch, row_bytes: usize, full: &mut Vec<Batch>) -> Result<()> {
         while self.rows + batch.num_rows() > self.rows_max {
             let room = self.rows_max - self.rows;
             let rest = batch.slice(room, batch.num_rows() - room);
-            self.add(batch.slice(0, room));
+            self.add(batch.slice(0, room), row_bytes);
             full.extend(self.flush()?);
             batch = rest;
         }
-        self.add(batch);
+        self.add(batch, row_bytes);
         if self.rows == self.rows_max || self.bytes >= BATCH_BYTES_MAX {
             full.extend(self.flush()?);
         }
@@ -60,29 +68,54 @@ impl BatchBuilder {
         }
         let joined = match self.pieces.len() {
             1 => self.pieces.pop().expect("there is one"),
-            _ => Batch::concat(&self.pieces)?,
+            _ => compact(Batch::concat(&self.pieces)?),
         };
         self.pieces.clear();
         (self.rows, self.bytes) = (0, 0);
         Ok(Some(joined))
     }
 
-    fn add(&mut self, piece: Batch) {
+    fn add(&mut self, piece: Batch, row_bytes: usize) {
         if piece.num_rows() == 0 {
             return;
         }
         self.rows += piece.num_rows();
-        // A slice holds on to the whole of its arrays: its share of them is what it will weigh.
-        self.bytes += piece.bytes();
+        // Not `piece.bytes()`: a piece holds on to the text of all rows of the batch it was taken from, and would seem to weigh as much.
+        self.bytes += piece.num_rows() * row_bytes;
         self.pieces.push(piece);
     }
 }
 
+/// Copies the texts of a joined batch together where they are few among many: each piece holds on to all text of the batch it was
+/// taken from, and the next exchange would multiply that again.
+fn compact(batch: Batch) -> Batch {
+    let is_sparse = |column: &ArrayRef| match column.data_type() {
+        DataType::Utf8View => is_sparse(column.as_string_view()),
+        DataType::BinaryView => is_sparse(column.as_binary_view()),
+        _ => false,
+    };
+    if !batch.columns().iter().any(is_sparse) {
+        return batch;
+    }
+    let compacted = batch.columns().iter().map(|column| match column.data_type() {
+        DataType::Utf8View if is_sparse(column) => Arc::new(column.as_string_view().gc()) as ArrayRef,
+        DataType::BinaryView if is_sparse(column) => Arc::new(column.as_binary_view().gc()),
+        _ => Arc::clone(column),
+    });
+    batch.with_columns(compacted.collect())
+}
+
+/// Whether less than half of the text that an array holds on to is its own.
+fn is_sparse<T: ByteViewType>(array: &GenericByteViewArray<T>) -> bool {
+    let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    let lengths = array.views().iter().map(|view| *view as u32);
+    let own: usize = lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN).map(|length| length as usize).sum();
+    held > 2 * own
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{AsArray, Int32Array};
+    use arrow::array::{Int32Array, StringViewArray};
     use arrow::datatypes::Int32Type;
 
     use super::*;
@@ -103,9 +136,9 @@ mod tests {
     fn slices_join_to_full_batches_and_keep_their_steps() {
         let mut builder = BatchBuilder::new(4);
         let mut full = Vec::new();
-        builder.push(batch(0..3), &mut full).unwrap();
+        builder.push(batch(0..3), 4, &mut full).unwrap();
         assert!(full.is_empty());
-        builder.push(batch(3..13), &mut full).unwrap();
+        builder.push(batch(3..13), 4, &mut full).unwrap();
         assert_eq!(full.iter().map(values).collect::<Vec<_>>(), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]]);
         assert_eq!(full[0].steps().as_slice()[0].rows_before, 3);
         builder.push_watermark(Watermark(20));
@@ -118,9 +151,31 @@ mod tests {
     fn batches_of_one_row_are_cut_exactly() {
         let mut builder = BatchBuilder::new(1);
         let mut full = Vec::new();
-        builder.push(batch(0..3), &mut full).unwrap();
+        builder.push(batch(0..3), 4, &mut full).unwrap();
         assert_eq!(full.len(), 3);
         assert_eq!(full[2].steps().last(), Some(Watermark(3)));
         assert!(builder.is_empty());
+    }
+
+    #[test]
+    fn wide_rows_are_sent_before_there_are_many() {
+        let mut builder = BatchBuilder::new(100);
+        let mut full = Vec::new();
+        builder.push(batch(0..2), BATCH_BYTES_MAX / 3, &mut full).unwrap();
+        builder.push(batch(2..3), BATCH_BYTES_MAX / 3 + 1, &mut full).unwrap();
+        assert_eq!(full.len(), 1);
+    }
+
+    #[test]
+    fn pieces_do_not_hold_on_to_the_text_of_rows_that_went_elsewhere() {
+        let long = |row: usize| format!("a text of more than twelve bytes, number {row}");
+        let all = StringViewArray::from_iter_values((0..1_000).map(long));
+        let all = Batch::new(vec![Arc::new(all)], 1_000);
+        let mut builder = BatchBuilder::new(2);
+        let mut full = Vec::new();
+        builder.push(all.slice(10, 1), 40, &mut full).unwrap();
+        builder.push(all.slice(500, 1), 40, &mut full).unwrap();
+        assert!(full[0].bytes() < 1_000, "{}", full[0].bytes());
+        assert_eq!(full[0].column(0).as_string_view().value(1), long(500));
     }
 }

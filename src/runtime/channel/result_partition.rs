@@ -96,10 +96,12 @@ impl ResultPartition {
     /// Sends rows.
     pub fn batch(&mut self, batch: Batch) -> Result<()> {
         self.rows_out += batch.num_rows() as u64;
-        self.bytes_out += batch.bytes() as u64;
+        let bytes = batch.bytes();
+        self.bytes_out += bytes as u64;
+        let row_bytes = bytes / batch.num_rows().max(1);
         let ResultPartition { router, subpartitions, .. } = self;
         router.route(batch, &mut |target, routed| match routed {
-            Routed::Rows(rows) => subpartitions[target].rows(rows),
+            Routed::Rows(rows) => subpartitions[target].rows(rows, row_bytes),
             Routed::Watermark(watermark) => {
                 subpartitions[target].watermark(watermark);
                 Ok(())
@@ -148,13 +150,12 @@ impl ResultPartition {
 }
 
 impl Subpartition {
-    fn rows(&mut self, rows: Batch) -> Result<()> {
+    fn rows(&mut self, rows: Batch, row_bytes: usize) -> Result<()> {
         if rows.num_rows() == 0 {
             rows.steps().last().into_iter().for_each(|watermark| self.watermark(watermark));
             return Ok(());
         }
-        // A first step before any row belongs after the rows that wait already.
-        self.builder.push(rows, &mut self.full)?;
+        self.builder.push(rows, row_bytes, &mut self.full)?;
         self.full.drain(..).for_each(|batch| self.sender.send(StreamElement::Batch(batch)));
         Ok(())
     }

@@ -95,9 +95,9 @@ fn computed_columns_wait_for_the_filter() {
     check(
         "SELECT item, name FROM bids WHERE dollars > 5",
         expect![[r#"
-        Project(select=[item, CASE(url IS NULL, item, url) AS name])
-        +- TableSourceScan(table=[[c, d, bids, watermark=[(ts - 2000:INTERVAL SECOND)], filter=[((price / 100) > 5)]]], fields=[item, price, url, ts])
-    "#]],
+            Project(select=[item, CASE(url IS NULL, item, url) AS name])
+            +- TableSourceScan(table=[[c, d, bids, project=[item, price, url], filter=[((price / 100) > 5)]]], fields=[item, price, url])
+        "#]],
     );
 }
 
@@ -119,11 +119,10 @@ fn having_on_a_key_filters_before() {
     check(
         "SELECT item, COUNT(*) AS n FROM bids GROUP BY item HAVING item <> 'x' AND COUNT(*) > 1",
         expect![[r#"
-        Filter(where=[(n > 1)])
-        +- GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
-           +- Project(select=[item])
-              +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)], filter=[(item <> 'x')]]], fields=[item, ts])
-    "#]],
+            Filter(where=[(n > 1)])
+            +- GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
+               +- TableSourceScan(table=[[c, d, bids, project=[item], filter=[(item <> 'x')]]], fields=[item])
+        "#]],
     );
 }
 
@@ -132,16 +131,15 @@ fn a_scalar_subquery() {
     check(
         "SELECT item FROM bids WHERE price > (SELECT AVG(price) FROM bids) AND item = 'a'",
         expect![[r#"
-        Project(select=[item])
-        +- Filter(where=[(price > EXPR$0)])
-           +- ScalarJoin(select=[item, price, EXPR$0])
-              :- Project(select=[item, price])
-              :  +- Filter(where=[(item = 'a')])
-              :     +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
-              +- GroupAggregate(select=[AVG(price) AS EXPR$0])
-                 +- Project(select=[price])
-                    +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
-    "#]],
+            Project(select=[item])
+            +- Filter(where=[(price > EXPR$0)])
+               +- ScalarJoin(select=[item, price, EXPR$0])
+                  :- Filter(where=[(item = 'a')])
+                  :  +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
+                  +- GroupAggregate(select=[AVG(price) AS EXPR$0])
+                     +- Project(select=[price])
+                        +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
+        "#]],
     );
 }
 
@@ -150,10 +148,9 @@ fn count_star_reads_no_column() {
     check(
         "SELECT COUNT(*) FROM bids",
         expect![[r#"
-        GroupAggregate(select=[COUNT(*) AS EXPR$0])
-        +- Project(select=[])
-           +- TableSourceScan(table=[[c, d, bids, project=[ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[ts])
-    "#]],
+            GroupAggregate(select=[COUNT(*) AS EXPR$0])
+            +- TableSourceScan(table=[[c, d, bids, project=[]]], fields=[])
+        "#]],
     );
 }
 
@@ -168,10 +165,9 @@ fn constants_are_rows() {
     check(
         "INSERT INTO log VALUES ('a', 1), ('b', 2)",
         expect![[r#"
-        Sink(table=[c.d.log], fields=[item, price])
-        +- Project(select=[CAST(EXPR$0 AS STRING NOT NULL) AS item, CAST(EXPR$1 AS BIGINT NOT NULL) AS price])
-           +- Values(tuples=[[{ 'a', 1 }, { 'b', 2 }]])
-    "#]],
+            Sink(table=[c.d.log], fields=[item, price])
+            +- Values(tuples=[[{ 'a', 1 }, { 'b', 2 }]])
+        "#]],
     );
 }
 
@@ -180,11 +176,11 @@ fn order_by_hidden_column() {
     check(
         "SELECT item FROM bids ORDER BY price DESC LIMIT 3",
         expect![[r#"
-        Project(select=[item])
-        +- Sort(orderBy=[$sort1 DESC], offset=[0], fetch=[3])
-           +- Project(select=[item, price AS $sort1])
-              +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
-    "#]],
+            Project(select=[item])
+            +- Sort(orderBy=[$sort1 DESC], offset=[0], fetch=[3])
+               +- Project(select=[item, price AS $sort1])
+                  +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
+        "#]],
     );
 }
 
@@ -197,10 +193,10 @@ fn a_union_of_views() {
             Union(all=[true], union=[item])
             :- Project(select=[item])
             :  +- Filter(where=[(price < 10)])
-            :     +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
+            :     +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
             +- Project(select=[item])
                +- Filter(where=[(price > 90)])
-                  +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
+                  +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
         "#]],
     );
 }
@@ -215,12 +211,10 @@ fn a_statement_set_reads_its_table_once() {
         expect![[r#"
             Sink(table=[c.d.totals], fields=[item, total])
             +- GroupAggregate(groupBy=[item], select=[item, SUM(price) AS EXPR$1])
-               +- Project(select=[item, price])
-                  +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
+               +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
             Sink(table=[c.d.log], fields=[item, price])
-            +- Project(select=[item, price])
-               +- Filter(where=[(price > 100)])
-                  +- TableSourceScan(table=[[c, d, bids, project=[item, price, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, price, ts])
+            +- Filter(where=[(price > 100)])
+               +- TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price])
         "#]],
     );
 }

@@ -1,25 +1,31 @@
-//! Constant rows stay constant: a projection of Values to columns and literals is Values, and a scalar subquery of one constant
+//! Constant rows stay constant: a projection of Values is Values, and a scalar subquery of one constant
 //! row is a projection.
 
-use super::expressions::is_trivial;
+use super::expressions::substitute;
 use super::rule::bottom_up;
 use crate::error::Result;
-use crate::expr::Expr;
+use crate::expr::{Expr, fold};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::types::Value;
+use crate::types::{Schema, Value};
 
-pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
-    bottom_up(plan, &mut |plan| Ok(folded(plan)))
+/// Rows beyond this are evaluated as the job runs: planning stays quick.
+const FOLDED_ROWS_MAX: usize = 1_000;
+
+pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
+    bottom_up(plan, &mut |plan| Ok(folded(plan, cx)))
 }
 
-fn folded(plan: LogicalPlan) -> LogicalPlan {
+fn folded(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
     match plan {
-        LogicalPlan::Project { input, exprs, schema } => match *input {
-            LogicalPlan::Values { rows, .. } if exprs.iter().all(is_trivial) => {
-                let rows = rows.into_iter().map(|row| exprs.iter().map(|expr| value_of(expr, &row)).collect()).collect();
-                LogicalPlan::Values { rows, schema }
+        LogicalPlan::Project { input, exprs, schema } => match &*input {
+            LogicalPlan::Values { rows, schema: fields } if rows.len() <= FOLDED_ROWS_MAX => {
+                let each = rows.iter().map(|row| exprs.iter().map(|expr| value_of(expr, row, fields, cx)).collect());
+                match each.collect::<Option<Vec<Vec<Value>>>>() {
+                    Some(rows) => LogicalPlan::Values { rows, schema },
+                    None => LogicalPlan::Project { input, exprs, schema },
+                }
             }
-            other => LogicalPlan::Project { input: Box::new(other), exprs, schema },
+            _ => LogicalPlan::Project { input, exprs, schema },
         },
         LogicalPlan::ScalarJoin { left, right, schema } => match *right {
             LogicalPlan::Values { rows, .. } if rows.len() == 1 => {
@@ -36,11 +42,13 @@ fn folded(plan: LogicalPlan) -> LogicalPlan {
     }
 }
 
-fn value_of(expr: &Expr, row: &[Value]) -> Value {
-    match expr {
-        Expr::Literal { value, .. } => value.clone(),
-        Expr::Column { index, .. } => row[*index].clone(),
-        _ => unreachable!("only trivial expressions are folded"),
+/// The value of an expression over a row; none where it is not constant, or fails (then it fails when the job runs).
+fn value_of(expr: &Expr, row: &[Value], fields: &Schema, cx: &PlannerContext) -> Option<Value> {
+    let constants: Vec<Expr> =
+        row.iter().zip(&fields.fields).map(|(value, field)| Expr::literal(value.clone(), field.data_type.clone())).collect();
+    match fold(substitute(expr.clone(), &constants), cx.functions, cx.configuration.time_zone()).ok()? {
+        Expr::Literal { value, .. } => Some(value),
+        _ => None,
     }
 }
 
@@ -52,7 +60,6 @@ mod tests {
 
     use super::*;
     use crate::plan::testing::*;
-    use crate::types::Schema;
 
     #[test]
     fn a_scalar_subquery_of_a_constant_is_a_literal() {

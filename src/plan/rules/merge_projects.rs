@@ -5,7 +5,7 @@ use super::rule::bottom_up;
 use crate::error::Result;
 use crate::expr::{AggregateCall, Expr};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::types::SchemaRef;
+use crate::types::{Schema, SchemaRef};
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     bottom_up(plan, &mut |plan| Ok(merged(plan)))
@@ -19,7 +19,7 @@ fn merged(plan: LogicalPlan) -> LogicalPlan {
                 merged(LogicalPlan::Project { input, exprs, schema })
             }
             other if is_identity(&exprs, other.schema().len()) && *other.schema() == schema => other,
-            other if is_identity(&exprs, other.schema().len()) && can_rename(&other) => renamed(other, schema),
+            other if is_identity(&exprs, other.schema().len()) && can_rename(&other, &schema) => renamed(other, schema),
             other => LogicalPlan::Project { input: Box::new(other), exprs, schema },
         },
         other => other,
@@ -27,10 +27,12 @@ fn merged(plan: LogicalPlan) -> LogicalPlan {
 }
 
 /// Whether the columns of a node are named by the node itself.
-fn can_rename(plan: &LogicalPlan) -> bool {
+fn can_rename(plan: &LogicalPlan, schema: &Schema) -> bool {
     match plan {
         LogicalPlan::Aggregate { .. } | LogicalPlan::WindowAggregate { .. } => true,
-        LogicalPlan::Filter { input, .. } => can_rename(input),
+        // A scan of columns of the same names: the types differ by their time attribute at most.
+        LogicalPlan::Scan { schema: own, .. } => own.fields.iter().zip(&schema.fields).all(|(own, field)| own.name == field.name),
+        LogicalPlan::Filter { input, .. } => can_rename(input, schema),
         _ => false,
     }
 }
@@ -50,6 +52,9 @@ fn renamed(plan: LogicalPlan, schema: SchemaRef) -> LogicalPlan {
             LogicalPlan::WindowAggregate { input, spec, schema }
         }
         LogicalPlan::Filter { input, predicate } => LogicalPlan::Filter { input: Box::new(renamed(*input, schema)), predicate },
+        LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit, .. } => {
+            LogicalPlan::Scan { table, projection, metadata, computed, watermark, predicate, limit, schema }
+        }
         other => other,
     }
 }

@@ -4,6 +4,7 @@
 //! no operator for; all others only make the job cheaper and are left out when `sql.optimizer.enabled` is false.
 
 mod defer_computed;
+mod drop_watermark;
 mod expressions;
 mod fold_constants;
 mod fold_values;

@@ -1,8 +1,8 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, fold_constants, fold_values, merge_projects, prune_columns, push_filters, push_into_scan, push_watermark,
-    share_aggregates, window_aggregate,
+    defer_computed, drop_watermark, fold_constants, fold_values, merge_projects, prune_columns, push_filters, push_into_scan,
+    push_watermark, share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -23,6 +23,7 @@ pub(super) struct Rule {
 pub(super) const RULES: &[Rule] = &[
     optional("fold_constants", fold_constants::apply),
     optional("fold_values", fold_values::apply),
+    optional("drop_watermark", drop_watermark::apply),
     // Computed columns first leave the way of filters, which then go down to the table.
     optional("defer_computed", defer_computed::apply),
     optional("merge_projects", merge_projects::apply),

@@ -134,13 +134,15 @@ fn unified(scans: &[Scan]) -> Option<Vec<LogicalPlan>> {
             idle_timeout_ms: watermark.idle_timeout_ms,
         })
     };
-    let mut watermarks = scans.iter().zip(&places).map(watermark_of);
-    let watermark = watermarks.next()?;
-    if watermarks.any(|other| other != watermark) {
+    // One that needs no watermark does not mind one.
+    let mut watermarks = scans.iter().zip(&places).filter_map(watermark_of);
+    let watermark = watermarks.next();
+    if watermarks.any(|other| Some(other) != watermark) {
         return None;
     }
-    if let (Some(shared_watermark), Some(own)) = (&watermark, &scans[0].watermark) {
-        shared.fields[shared_watermark.rowtime].data_type = scans[0].schema.field(own.rowtime).data_type.clone();
+    if let (Some(watermark), Some(scan)) = (&watermark, scans.iter().find(|scan| scan.watermark.is_some())) {
+        let own = scan.watermark.as_ref().map_or(0, |watermark| watermark.rowtime);
+        shared.fields[watermark.rowtime].data_type = scan.schema.field(own).data_type.clone();
     }
     let predicates: Vec<Option<Expr>> =
         scans.iter().zip(&places).map(|(scan, places)| Some(moved(scan.predicate.as_ref()?, places))).collect();
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn one_scan_serves_queries_with_their_own_columns_and_filters() {
         let session = Session::new();
-        let cheap = columns(filter(scan_with_watermark(), compare(bigint(1), "<", int_literal(3))), &[0]);
+        let cheap = columns(filter(scan_with_watermark(), compare(bigint(1), "<", bigint_literal(3))), &[0]);
         let windows = aggregate(windowed(scan_with_watermark(), TUMBLE_10S), &[3, 4], vec![count("n")]);
         let plans = [cheap, windows].map(|plan| optimize(plan, &session.cx()).unwrap());
         let shared = share_scans(plans.into(), &session.cx()).unwrap();

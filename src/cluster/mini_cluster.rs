@@ -46,7 +46,7 @@ impl Default for MiniClusterOptions {
     fn default() -> Self {
         let worker_threads = std::thread::available_parallelism().map_or(1, usize::from);
         // A slot costs nothing until it is used: so many that a mistyped parallelism is refused and a meant one is not.
-        MiniClusterOptions { worker_threads, slots: 10_000, memory_limit_bytes: 0 }
+        MiniClusterOptions { worker_threads, slots: 4096, memory_limit_bytes: 0 }
     }
 }
 

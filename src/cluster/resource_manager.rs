@@ -59,13 +59,21 @@ pub struct ResourceManager {
 #[derive(Debug)]
 struct Executor {
     gateway: Gateway<TaskExecutor>,
-    /// Who holds each slot.
-    slots: Vec<Option<JobId>>,
+    slots: u32,
+    /// Who holds which slot.
+    held: BTreeMap<u32, JobId>,
 }
 
 impl Executor {
-    fn free(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.is_none()).count()
+    fn free(&self) -> u32 {
+        self.slots - self.held.len() as u32
+    }
+
+    /// Takes the first free slot.
+    fn take(&mut self, job: JobId) -> Option<u32> {
+        let index = (0..self.slots).find(|index| !self.held.contains_key(index))?;
+        self.held.insert(index, job);
+        Some(index)
     }
 }
 
@@ -90,16 +98,15 @@ impl ResourceManager {
 
     /// All slots of the request, each from the executor with the most free ones; or none at all.
     fn allocate(&mut self, request: &RequestSlots) -> Option<Vec<SlotId>> {
-        let free: usize = self.executors.values().map(Executor::free).sum();
-        if free < request.slots as usize {
+        let free: u32 = self.executors.values().map(Executor::free).sum();
+        if free < request.slots {
             return None;
         }
         let mut allocated = Vec::with_capacity(request.slots as usize);
         for _ in 0..request.slots {
             let (address, executor) = self.executors.iter_mut().max_by_key(|(_, executor)| executor.free())?;
-            let index = executor.slots.iter().position(Option::is_none)?;
-            executor.slots[index] = Some(request.job);
-            allocated.push(SlotId { executor: address.clone(), index: index as u32 });
+            let index = executor.take(request.job)?;
+            allocated.push(SlotId { executor: address.clone(), index });
         }
         allocated.sort();
         Some(allocated)
@@ -122,8 +129,7 @@ impl Handle<RegisterTaskExecutor> for ResourceManager {
             async move { service.connect("resource manager", &address).await },
             move |manager, _, connected: Result<Gateway<TaskExecutor>>| {
                 reply.send(connected.map(|gateway| {
-                    let slots = vec![None; call.slots as usize];
-                    manager.executors.insert(call.address, Executor { gateway, slots });
+                    manager.executors.insert(call.address, Executor { gateway, slots: call.slots, held: BTreeMap::new() });
                     manager.serve();
                 }));
             },
@@ -134,8 +140,8 @@ impl Handle<RegisterTaskExecutor> for ResourceManager {
 
 impl Handle<RequestSlots> for ResourceManager {
     fn handle(&mut self, call: RequestSlots, _: &MainThread<Self>) -> Answer<Vec<SlotId>> {
-        let all: usize = self.executors.values().map(|executor| executor.slots.len()).sum();
-        if !self.executors.is_empty() && all < call.slots as usize {
+        let all: u32 = self.executors.values().map(|executor| executor.slots).sum();
+        if !self.executors.is_empty() && all < call.slots {
             let message = format!("the job needs {} slots, the cluster has {all}", call.slots);
             return Err(Error::new(ErrorKind::OutOfMemory, message).with_hint("lower the parallelism or add slots")).into();
         }
@@ -150,12 +156,9 @@ impl Handle<ReleaseSlots> for ResourceManager {
     fn handle(&mut self, ReleaseSlots { job }: ReleaseSlots, _: &MainThread<Self>) -> Answer<()> {
         self.pending.retain(|(request, _)| request.job != job);
         for executor in self.executors.values_mut() {
-            let mut held = false;
-            for slot in executor.slots.iter_mut().filter(|slot| **slot == Some(job)) {
-                *slot = None;
-                held = true;
-            }
-            if held {
+            let before = executor.held.len();
+            executor.held.retain(|_, holder| *holder != job);
+            if executor.held.len() < before {
                 executor.gateway.tell(FreeJob { job });
             }
         }

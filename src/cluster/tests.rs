@@ -128,7 +128,9 @@ fn splits_that_are_found_later_reach_their_readers() {
         let clock = VirtualClock::new(0);
         let world = World::with_clock(clock.clone());
         let (job, mut rows) = block_on(world.submit(Job::source(1, options)));
-        let mut missing: BTreeSet<i64> = (0..3 * SPLIT_ROWS).collect();
+        let first = values(&block_on(rows.next()).unwrap().unwrap());
+        let mut missing: BTreeSet<i64> = (first.len() as i64..3 * SPLIT_ROWS).collect();
+        // Only now that the job runs: while it is deployed, calls would time out by a clock that races ahead.
         while !missing.is_empty() {
             match rows.next().now_or_never() {
                 Some(batch) => {
@@ -212,4 +214,28 @@ fn metrics_are_seen_while_the_job_runs() {
     let metrics = block_on(world.dispatcher.ask(RequestMetrics { job }, Some(SOON))).unwrap();
     assert_eq!(metrics.vertices.len(), 3);
     assert!(metrics.vertices[1].total.rows_in > 0);
+}
+
+#[test]
+fn a_broken_job_graph_fails_that_job_alone() {
+    let world = World::new();
+    let mut graph = bounded("1", 2).then("Calc", hash(), 2).collect(crate::types::ResultId(0));
+    graph.vertices[0].results.clear();
+    let job = block_on(world.dispatcher.ask(SubmitJob { graph }, Some(SOON))).unwrap();
+    let outcome = block_on(world.outcome(job));
+    assert_eq!((outcome.state, outcome.error.unwrap().kind()), (JobState::Failed, ErrorKind::Internal));
+    let (outcome, _) = block_on(world.run(bounded("1", 16)));
+    assert_eq!(outcome.state, JobState::Finished, "the slots are free again");
+}
+
+#[test]
+fn jobs_wait_for_slots_in_turn() {
+    let world = World::new();
+    let (first, _rows) = block_on(world.submit(Job::source(10, &[("endless", "true")])));
+    let (second, _more) = block_on(world.submit(Job::source(10, &[("endless", "true")])));
+    let (third, _) = block_on(world.submit(bounded("1", 1)));
+    block_on(world.dispatcher.ask(CancelJob { job: first }, Some(SOON))).unwrap();
+    assert_eq!(block_on(world.outcome(third)).state, JobState::Finished);
+    block_on(world.dispatcher.ask(CancelJob { job: second }, Some(SOON))).unwrap();
+    assert_eq!(block_on(world.outcome(second)).state, JobState::Canceled);
 }

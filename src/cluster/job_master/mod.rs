@@ -120,6 +120,11 @@ impl JobMaster {
         let slots = self.services.resource_manager.ask(request, Some(SLOT_REQUEST_TIMEOUT));
         main.when(slots, move |master, main, slots| match slots {
             Ok(slots) => master.connect_executors(plan, slots, main),
+            Err(cause) if cause.kind() == ErrorKind::Timeout => {
+                let message = format!("the job has waited {} s for {} slots", SLOT_REQUEST_TIMEOUT.as_secs(), plan.slots());
+                let cause = Error::new(ErrorKind::Timeout, message);
+                master.fail(cause.with_hint("wait until other jobs have ended, or add slots"), main);
+            }
             Err(cause) => master.fail(cause, main),
         });
     }

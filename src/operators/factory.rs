@@ -4,7 +4,10 @@ use super::collect::CollectOperator;
 use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
-use super::{GroupAggregate, WindowAggregate, WindowTableFunction};
+use super::{
+    BoundedSort, Calc, GroupAggregate, Limit, ScalarJoin, SortLimit, TemporalSort, WatermarkAssigner, WindowAggregate,
+    WindowTableFunction,
+};
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
 use crate::stream_graph::OperatorSpec;
@@ -15,16 +18,31 @@ pub struct Operators;
 
 impl OperatorFactory for Operators {
     fn build(&self, spec: &OperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
-        match spec {
-            OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
-                Ok(Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context)))
+        Ok(match spec {
+            OperatorSpec::Calc { predicate, projection } => {
+                Box::new(Calc::new(predicate.as_ref(), projection.as_deref(), context)?)
             }
-            OperatorSpec::WindowAggregate(spec) => Ok(Box::new(WindowAggregate::new(spec.clone(), context)?)),
-            OperatorSpec::WindowTableFunction(spec) => Ok(Box::new(WindowTableFunction::new(spec.clone(), context))),
-            OperatorSpec::Sink(spec) => Ok(Box::new(SinkOperator::new(spec, &context.configuration))),
-            OperatorSpec::Collect { result, .. } => Ok(Box::new(CollectOperator::new(*result))),
-            other => Err(Error::unsupported(format!("operator {other:?}"))),
-        }
+            OperatorSpec::WatermarkAssigner(spec) => Box::new(WatermarkAssigner::new(spec, context)?),
+            OperatorSpec::WindowTableFunction(spec) => Box::new(WindowTableFunction::new(spec.clone(), context)),
+            OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
+                Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
+            }
+            OperatorSpec::WindowAggregate(spec) => Box::new(WindowAggregate::new(spec.clone(), context)?),
+            OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before: _ } => {
+                Box::new(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts))
+            }
+            OperatorSpec::TemporalSort { keys } => Box::new(TemporalSort::new(keys.clone(), context)),
+            OperatorSpec::BoundedSort { keys, input_retracts } => {
+                Box::new(BoundedSort::new(keys.clone(), *input_retracts, context))
+            }
+            OperatorSpec::Limit { offset, fetch } => Box::new(Limit::new(*offset, *fetch)),
+            OperatorSpec::ScalarJoin(spec) => Box::new(ScalarJoin::new(spec.clone(), context)?),
+            OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec, &context.configuration)),
+            OperatorSpec::Collect { result, .. } => Box::new(CollectOperator::new(*result)),
+            OperatorSpec::Source(_) | OperatorSpec::Values { .. } => {
+                return Err(Error::internal("a source is built as the head of a task"));
+            }
+        })
     }
 
     fn build_source(&self, spec: &OperatorSpec, context: &OperatorContext) -> Result<Option<Box<dyn SourceOperator>>> {

@@ -7,6 +7,7 @@ use arrow::compute;
 use arrow::datatypes::{Field, Schema, UInt16Type};
 
 use crate::error::Result;
+use crate::runtime::StateTableSnapshot;
 use crate::types::{KeyGroup, KeyGroupRange};
 
 /// Rows of state under the names `key_group`, `column_1`, …
@@ -17,6 +18,15 @@ pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Res
     let fields = all.iter().enumerate().map(|(index, column)| Field::new(name(index), column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     Ok(RecordBatch::try_new(schema, all)?)
+}
+
+/// A snapshot of rows that are not keyed; none = no row.
+pub(super) fn unkeyed_snapshot(columns: Option<Vec<ArrayRef>>) -> Result<StateTableSnapshot> {
+    let rows = match columns {
+        Some(columns) if !columns.is_empty() => vec![state_rows(UInt16Array::from_value(0, columns[0].len()), columns)?],
+        _ => Vec::new(),
+    };
+    Ok(StateTableSnapshot { rows })
 }
 
 /// The key groups of hashes.

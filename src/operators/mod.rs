@@ -1,20 +1,39 @@
 //! What runs inside a task: one operator per file, built from its spec by the factory.
 
+mod bounded_sort;
+mod calc;
 mod change_rows;
 pub mod collect;
+mod evaluation;
 mod factory;
 mod group_aggregate;
 mod group_table;
 mod keyed_state;
+mod limit;
+mod progress;
+mod row_bag;
+mod row_buffer;
+mod scalar_join;
 pub mod sink;
+mod sort_limit;
+mod sorting;
 pub mod source;
 pub mod split_watermarks;
+mod temporal_sort;
 #[cfg(test)]
 mod testing;
 pub mod values;
+mod watermark_assigner;
 pub mod watermark_generator;
 mod window;
 
+pub use bounded_sort::BoundedSort;
+pub use calc::Calc;
 pub use factory::Operators;
 pub use group_aggregate::GroupAggregate;
+pub use limit::Limit;
+pub use scalar_join::ScalarJoin;
+pub use sort_limit::SortLimit;
+pub use temporal_sort::TemporalSort;
+pub use watermark_assigner::WatermarkAssigner;
 pub use window::{WindowAggregate, WindowTableFunction};

@@ -8,10 +8,10 @@ use arrow::util::display::array_value_to_string;
 use crate::clock::VirtualClock;
 use crate::config::Configuration;
 use crate::error::{Error, Result};
-use crate::expr::{AggregateCall, Expr, FunctionRegistry, builtin_aggregates};
+use crate::expr::{AggregateCall, Expr, FunctionRegistry, builtin_aggregates, builtin_functions};
 use crate::runtime::{
     ConnectorFactory, Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, SinkContext,
-    SinkWriter, Source, SourceOperator, StateTableSnapshot,
+    SinkWriter, Source, SourceOperator, StateTableSnapshot, WatermarkStatus,
 };
 use crate::stream_graph::{OperatorSpec, SinkSpec, SourceSpec};
 use crate::types::{
@@ -46,7 +46,7 @@ impl OperatorFactory for Nothing {
 
 /// All functions.
 pub(crate) fn functions() -> FunctionRegistry {
-    let mut functions = FunctionRegistry::default();
+    let mut functions = builtin_functions();
     builtin_aggregates(&mut functions);
     functions
 }
@@ -105,6 +105,11 @@ impl Output for Lines {
 
     fn watermark(&mut self, watermark: Watermark) -> Result<()> {
         self.0.push(format!("~{watermark}"));
+        Ok(())
+    }
+
+    fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
+        self.0.push(format!("{status:?}").to_lowercase());
         Ok(())
     }
 }

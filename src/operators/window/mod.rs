@@ -6,5 +6,6 @@ mod time;
 mod window_aggregate;
 mod window_table_function;
 
+pub(super) use time::null_rowtime;
 pub use window_aggregate::WindowAggregate;
 pub use window_table_function::WindowTableFunction;

@@ -1,15 +1,15 @@
-//! The slices of a window aggregation: for each a table of its groups; and how far windows have fired. This is all its state.
+//! The slices of a window aggregation, for each a table of its groups: its state, beside how far windows have fired.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt16Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
 use crate::operators::group_table::GroupTable;
-use crate::operators::keyed_state::{rows_in_range, state_rows};
+use crate::operators::keyed_state::rows_in_range;
 use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::KeyGroupRange;
 
@@ -75,43 +75,5 @@ impl StateTable for Slices {
 
     fn bytes(&self) -> usize {
         self.open.values().map(GroupTable::bytes).sum()
-    }
-}
-
-/// How far event time (or, for processing time, the clock) had come: windows that it passed have fired.
-pub(super) struct Progress {
-    pub(super) time: i64,
-    pub(super) key_groups: KeyGroupRange,
-    restored: bool,
-}
-
-impl Progress {
-    pub(super) fn new(key_groups: KeyGroupRange) -> Self {
-        Progress { time: i64::MIN, key_groups, restored: false }
-    }
-}
-
-/// A row for each key group, so that the progress survives whatever the range; the least of several counts, so that none is late
-/// that was not.
-impl StateTable for Progress {
-    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let key_groups = UInt16Array::from_iter_values(self.key_groups.groups());
-        let times = Int64Array::from_value(self.time, key_groups.len());
-        Ok(StateTableSnapshot { rows: vec![state_rows(key_groups, vec![Arc::new(times)])?] })
-    }
-
-    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if let Some(least) = columns[0].as_primitive::<Int64Type>().values().iter().min() {
-                self.time = if self.restored { self.time.min(*least) } else { *least };
-                self.restored = true;
-            }
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<i64>()
     }
 }

@@ -10,11 +10,12 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::assigner::WindowAssigner;
-use super::slices::{Progress, SliceKey, Slices};
+use super::slices::{SliceKey, Slices};
 use super::time::{WindowTime, constant_timestamps};
 use crate::config::BATCH_ROWS;
 use crate::error::Result;
 use crate::operators::group_table::GroupTable;
+use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{WindowAggregateSpec, WindowProperty, WindowSource};
 use crate::types::{Batch, InputNumber, Watermark};
@@ -86,7 +87,7 @@ impl WindowAggregate {
             assigner,
             is_proctime,
             slices,
-            progress: Progress::new(context.key_groups),
+            progress: Progress::new(i64::MIN, context.key_groups),
             used,
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
             context: context.clone(),

@@ -1,0 +1,272 @@
+//! ORDER BY … LIMIT: the first rows of a changing table.
+//!
+//! After each batch the rows that left the window `offset .. offset + fetch` go (`-D`) and those that entered it come (`+I`). An input
+//! that only adds needs no more than the first `offset + fetch` rows; of one that takes back all rows are kept, to fill the gaps.
+//! Rows with equal keys stand in the order of their arrival, as in Flink.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::row::{RowConverter, Rows};
+use hashbrown::HashMap;
+
+use super::keyed_state::{rows_in_range, unkeyed_snapshot};
+use super::row_bag::row_converter;
+use super::sorting::{key_columns, sort_converter};
+use crate::error::Result;
+use crate::expr::SortKey;
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind, RowKinds};
+
+/// ORDER BY … LIMIT.
+#[derive(Debug)]
+pub struct SortLimit {
+    rows: SortedRows,
+    /// Whether the window was filled from restored rows, which were emitted before.
+    is_current: bool,
+    /// The rows that stand in the window, in order.
+    visible: Vec<Box<[u8]>>,
+}
+
+/// The rows that matter, in order.
+#[derive(Debug)]
+struct SortedRows {
+    keys: Vec<SortKey>,
+    offset: usize,
+    fetch: usize,
+    input_retracts: bool,
+    converters: Option<Converters>,
+    /// By sort key and arrival: the whole row.
+    rows: BTreeMap<Place, Box<[u8]>>,
+    arrivals: u64,
+    row_bytes: usize,
+}
+
+/// Sort key and arrival.
+type Place = (Box<[u8]>, u64);
+
+#[derive(Debug)]
+struct Converters {
+    sort: RowConverter,
+    row: RowConverter,
+}
+
+impl SortLimit {
+    /// From the parts of its spec. Rows that leave the window always go by `-D`, whether or not someone needs `-U`.
+    pub fn new(keys: Vec<SortKey>, offset: u64, fetch: u64, input_retracts: bool) -> Self {
+        let rows = SortedRows {
+            keys,
+            offset: usize::try_from(offset).unwrap_or(usize::MAX),
+            fetch: usize::try_from(fetch).unwrap_or(usize::MAX),
+            input_retracts,
+            converters: None,
+            rows: BTreeMap::new(),
+            arrivals: 0,
+            row_bytes: 0,
+        };
+        SortLimit { rows, is_current: true, visible: Vec::new() }
+    }
+
+    /// What changed in the window since the last time.
+    fn changes(&mut self) -> Result<Option<Batch>> {
+        let visible: Vec<Box<[u8]>> = self.rows.window().cloned().collect();
+        let former = std::mem::replace(&mut self.visible, visible);
+        let mut balance: HashMap<&[u8], i64> = HashMap::with_capacity(former.len() + self.visible.len());
+        former.iter().for_each(|row| *balance.entry(row).or_default() -= 1);
+        self.visible.iter().for_each(|row| *balance.entry(row).or_default() += 1);
+        let mut take = |row: &[u8], sign: i64| {
+            let left = balance.get_mut(row).expect("every row was counted");
+            let counts = left.signum() == sign;
+            *left -= if counts { sign } else { 0 };
+            counts
+        };
+        let mut changed: Vec<(RowKind, &[u8])> = Vec::new();
+        // Of equal rows the last ones go and come.
+        for row in former.iter().rev().filter(|row| take(row, -1)) {
+            changed.push((RowKind::Delete, row));
+        }
+        changed.reverse();
+        let gone = changed.len();
+        for row in self.visible.iter().rev().filter(|row| take(row, 1)) {
+            changed.push((RowKind::Insert, row));
+        }
+        changed[gone..].reverse();
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let columns = self.rows.decode(changed.iter().map(|(_, row)| *row))?;
+        let kinds = (gone > 0).then(|| RowKinds::new(changed.iter().map(|(kind, _)| *kind)));
+        Ok(Some(Batch::new(columns, changed.len()).with_kinds(kinds)))
+    }
+}
+
+impl SortedRows {
+    fn converters(&mut self, columns: &[ArrayRef]) -> Result<&Converters> {
+        if self.converters.is_none() {
+            self.converters = Some(Converters { sort: sort_converter(columns, &self.keys)?, row: row_converter(columns)? });
+        }
+        Ok(self.converters.as_ref().expect("made above"))
+    }
+
+    /// How many rows are kept at most.
+    fn capacity(&self) -> usize {
+        if self.input_retracts { usize::MAX } else { self.offset.saturating_add(self.fetch) }
+    }
+
+    /// Adds rows, or by kind takes them back; whether anything changed.
+    fn update(&mut self, batch: &Batch) -> Result<bool> {
+        let keys = key_columns(batch.columns(), &self.keys);
+        let converters = self.converters(batch.columns())?;
+        let sort_keys = converters.sort.convert_columns(&keys)?;
+        let (batch, sort_keys) = self.leave_out_hopeless(batch, sort_keys)?;
+        let rows = self.converters(batch.columns())?.row.convert_columns(batch.columns())?;
+        for row in 0..batch.num_rows() {
+            let (sort_key, bytes) = (sort_keys.row(row).data(), rows.row(row).data());
+            if batch.kind(row).is_retraction() { self.remove(sort_key, bytes) } else { self.insert(sort_key, bytes) }
+        }
+        Ok(batch.num_rows() > 0)
+    }
+
+    /// When all places are taken, rows after the last one are left out before they are encoded.
+    fn leave_out_hopeless(&self, batch: &Batch, sort_keys: Rows) -> Result<(Batch, Rows)> {
+        let full = self.rows.len() >= self.capacity();
+        let Some(((worst, _), _)) = self.rows.last_key_value().filter(|_| full) else {
+            // With no place at all nothing is kept.
+            return if full { Ok((batch.slice(0, 0), sort_keys)) } else { Ok((batch.clone(), sort_keys)) };
+        };
+        let mask = BooleanArray::from_iter(sort_keys.iter().map(|key| Some(key.data() < worst.as_ref())));
+        let batch = batch.filter(&mask)?;
+        let converters = self.converters.as_ref().expect("rows were encoded");
+        let sort_keys = converters.sort.convert_columns(&key_columns(batch.columns(), &self.keys))?;
+        Ok((batch, sort_keys))
+    }
+
+    fn insert(&mut self, sort_key: &[u8], row: &[u8]) {
+        self.rows.insert((sort_key.into(), self.arrivals), row.into());
+        self.arrivals += 1;
+        self.row_bytes += sort_key.len() + row.len();
+        if self.rows.len() > self.capacity() {
+            self.forget_last();
+        }
+    }
+
+    fn forget_last(&mut self) {
+        if let Some(((sort_key, _), row)) = self.rows.pop_last() {
+            self.row_bytes -= sort_key.len() + row.len();
+        }
+    }
+
+    /// Removes the earliest row that is equal; there is one unless the input is out of order.
+    fn remove(&mut self, sort_key: &[u8], row: &[u8]) {
+        let mut equal = self.rows.range((sort_key.into(), 0)..=(sort_key.into(), u64::MAX));
+        let found = equal.find(|(_, other)| other.as_ref() == row).map(|(key, _)| key.clone());
+        if let Some(key) = found {
+            self.rows.remove(&key);
+            self.row_bytes -= sort_key.len() + row.len();
+        }
+    }
+
+    fn window(&self) -> impl Iterator<Item = &Box<[u8]>> {
+        self.rows.values().skip(self.offset).take(self.fetch)
+    }
+
+    fn decode<'a>(&self, rows: impl Iterator<Item = &'a [u8]>) -> Result<Vec<ArrayRef>> {
+        let converter = &self.converters.as_ref().expect("rows were encoded").row;
+        let parser = converter.parser();
+        let rows: Vec<_> = rows.map(|row| row.to_vec()).collect();
+        Ok(converter.convert_rows(rows.iter().map(|row| parser.parse(row)))?)
+    }
+}
+
+impl Operator for SortLimit {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        if !self.is_current {
+            self.visible = self.rows.window().cloned().collect();
+            self.is_current = true;
+        }
+        let steps = batch.take_steps();
+        if batch.num_rows() > 0
+            && self.rows.update(&batch)?
+            && let Some(changes) = self.changes()?
+        {
+            output.batch(changes)?;
+        }
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        self.is_current &= !self.rows.rows.is_empty();
+        vec![("rows", &mut self.rows)]
+    }
+}
+
+impl StateTable for SortedRows {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        if self.rows.is_empty() {
+            return unkeyed_snapshot(None);
+        }
+        unkeyed_snapshot(Some(self.decode(self.rows.values().map(AsRef::as_ref))?))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        for rows in &snapshot.rows {
+            let columns = rows_in_range(rows, range)?;
+            if let Some(num_rows) = columns.first().map(|column| column.len()).filter(|num_rows| *num_rows > 0) {
+                self.update(&Batch::new(columns, num_rows))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.row_bytes + self.rows.len() * size_of::<(Place, Box<[u8]>)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operators::testing::*;
+
+    fn by_number(descending: bool) -> Vec<SortKey> {
+        vec![SortKey { column: 1, descending, nulls_first: !descending }]
+    }
+
+    #[test]
+    fn the_first_rows_replace_each_other() {
+        let mut sort = SortLimit::new(by_number(true), 0, 2, false);
+        let mut output = Lines::default();
+        push(&mut sort, batch(&["+I a 10", "~1", "+I b NULL", "+I c 20", "~2"]), &mut output);
+        assert_eq!(output.take(), ["+I c 20 0", "+I a 10 0", "~2"]);
+        push(&mut sort, batch(&["+I d 10", "+I e 5"]), &mut output);
+        assert_eq!(output.take(), [""; 0]);
+        push(&mut sort, batch(&["+I f 30", "+I g 11", "+I h 25"]), &mut output);
+        assert_eq!(output.take(), ["-D c 20 0", "-D a 10 0", "+I f 30 0", "+I h 25 0"]);
+    }
+
+    #[test]
+    fn gaps_are_filled_when_rows_are_taken_back() {
+        let mut sort = SortLimit::new(by_number(false), 1, 2, true);
+        let mut output = Lines::default();
+        push(&mut sort, batch(&["+I a 1", "+I b 2", "+I c 3", "+I d 4"]), &mut output);
+        assert_eq!(output.take(), ["+I b 2 0", "+I c 3 0"]);
+        let mut restored = SortLimit::new(by_number(false), 1, 2, true);
+        restore(&mut restored, &context(), &snapshot(&mut sort));
+        push(&mut restored, batch(&["-D a 1", "-U c 3", "+U c 9"]), &mut output);
+        assert_eq!(output.take(), ["-D b 2 0", "-D c 3 0", "+I d 4 0", "+I c 9 0"]);
+        push(&mut restored, batch(&["+I d 4", "-D d 4"]), &mut output);
+        assert_eq!(output.take(), [""; 0]);
+    }
+
+    #[test]
+    fn a_limit_of_nothing_lets_nothing_out() {
+        let mut sort = SortLimit::new(by_number(false), 0, 0, false);
+        let mut output = Lines::default();
+        push(&mut sort, batch(&["+I a 1"]), &mut output);
+        assert_eq!(output.take(), [""; 0]);
+    }
+}

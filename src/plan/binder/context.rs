@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{CatalogTable, CatalogView, ConnectorRegistry, ObjectPath};
+use crate::catalog::{CatalogEntry, CatalogManager, CatalogTable, CatalogView, ConnectorRegistry, ObjectPath};
 use crate::config::Configuration;
 use crate::error::Result;
 use crate::expr::FunctionRegistry;
@@ -22,6 +22,16 @@ pub enum ResolvedRelation {
 pub trait TableResolver {
     /// What the name stands for; an error (with the name's place and near names) if nothing.
     fn resolve(&self, name: &Name) -> Result<ResolvedRelation>;
+}
+
+impl TableResolver for CatalogManager {
+    fn resolve(&self, name: &Name) -> Result<ResolvedRelation> {
+        let (path, entry) = CatalogManager::resolve(self, name)?;
+        Ok(match entry {
+            CatalogEntry::Table(table) => ResolvedRelation::Table(path, table),
+            CatalogEntry::View(view) => ResolvedRelation::View(path, view),
+        })
+    }
 }
 
 /// What the binder knows of the session.

@@ -9,7 +9,7 @@ use sqlparser::ast::{ObjectName, Query};
 
 use super::span::{Located, span_of};
 use super::state::Binder;
-use crate::catalog::{CatalogTable, Options};
+use crate::catalog::{CatalogTable, Options, check_options};
 use crate::error::{Error, ErrorKind, Location, Result};
 use crate::plan::LogicalPlan;
 
@@ -41,14 +41,17 @@ impl Binder<'_> {
         }
     }
 
-    /// The options of a table with those of the hint behind its name put over them.
-    pub(super) fn options(&self, table: &CatalogTable, name_end: Location) -> Options {
-        let mut options = table.options.clone();
-        if let Some(hint) = self.cx.hints.iter().find(|hint| hint.name_end == name_end) {
-            self.used_hints.0.borrow_mut().insert((name_end.line, name_end.column));
-            options.extend(hint.options.clone());
-        }
-        options
+    /// The options of a table with those of the hint behind its name put over them, checked by its connector.
+    pub(super) fn options(&self, table: &CatalogTable, name_end: Location) -> Result<Options> {
+        let Some(hint) = self.cx.hints.iter().find(|hint| hint.name_end == name_end) else {
+            return Ok(table.options.clone());
+        };
+        self.used_hints.0.borrow_mut().insert((name_end.line, name_end.column));
+        let mut hinted = table.clone();
+        hinted.options.extend(hint.options.clone());
+        let places = hint.options.iter().map(|(key, value)| (key.clone(), (value.clone(), hint.span))).collect();
+        check_options(&hinted, self.cx.connectors, &places).map_err(|error| error.at(hint.span))?;
+        Ok(hinted.options)
     }
 
     /// The error for a hint behind the name of something that has no options.

@@ -51,7 +51,7 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     let origins = origins(columns, constants, &sink, plan.schema(), &path).map_err(|error| error.at(name.span))?;
     let input = sink_columns(plan, &origins, &sink, &path).map_err(|error| error.at(name.span))?;
     let end = Location { column: name.span.end.column + 1, ..name.span.end };
-    let options = binder.options(&table, end);
+    let options = binder.options(&table, end)?;
     let table = ScanTable { path, table, options };
     Ok(LogicalPlan::Sink { input: Box::new(input), table, schema: Arc::new(sink) })
 }

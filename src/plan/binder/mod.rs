@@ -5,6 +5,8 @@
 
 mod call;
 mod context;
+#[cfg(test)]
+mod ddl_tests;
 mod expression;
 mod function;
 mod grouping;

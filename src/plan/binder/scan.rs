@@ -22,7 +22,7 @@ use crate::types::{DataType, Field, Schema, TimeAttribute, TypeKind};
 impl Binder<'_> {
     /// Reads a table.
     pub(super) fn scan(&self, path: ObjectPath, table: Arc<CatalogTable>, name: &ast::ObjectName) -> Result<LogicalPlan> {
-        let options = self.options(&table, name_end(name));
+        let options = self.options(&table, name_end(name))?;
         let at_table = |error: Error| in_definition(error, &format!("table {path}"));
         let layout = self.layout(&table).map_err(at_table)?;
         let mut exprs = layout.columns.iter().map(|column| column.expr.clone()).collect::<Vec<_>>();

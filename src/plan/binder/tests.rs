@@ -26,7 +26,8 @@ impl ConnectorDescriptor for TestConnector {
     }
 
     fn options(&self, _table: &CatalogTable) -> Result<Vec<OptionDescriptor>> {
-        Ok(Vec::new())
+        let text = crate::config::SettingType::Text;
+        Ok(vec![OptionDescriptor { key: "k", option_type: text, default: None, required: false, doc: "A key" }])
     }
 
     fn validate(&self, _table: &CatalogTable) -> Result<()> {
@@ -71,6 +72,14 @@ impl Session {
             session.run(&parsed.statement, &parsed.hints)?;
         }
         Ok(session)
+    }
+
+    /// A table by name.
+    pub(super) fn table(&self, name: &str) -> &CatalogTable {
+        match &self.relations[name] {
+            ResolvedRelation::Table(_, table) => table,
+            ResolvedRelation::View(path, _) => panic!("{path} is a view"),
+        }
     }
 
     fn cx<'a>(&'a self, hints: &'a [HintedOptions]) -> BindContext<'a> {
@@ -636,6 +645,9 @@ fn errors_name_and_show_the_place() {
         "INSERT INTO sink (c) SELECT 1",
         "INSERT INTO sink (a, a) SELECT 1, 2",
         "INSERT INTO v SELECT 1, 2",
+        "SELECT * FROM s /*+ OPTIONS('j' = 'v') */",
+        "SELECT * FROM v /*+ OPTIONS('k' = 'v') */",
+        "SELECT a /*+ OPTIONS('k' = 'v') */ FROM s",
         "SELECT x'0'",
         "SELECT DATE '2024-02-30'",
         "SELECT INTERVAL '1:2' DAY TO HOUR",

@@ -5,9 +5,7 @@ pub mod aggregate;
 mod cast;
 mod common_type;
 mod compile;
-#[allow(dead_code)] // the time functions use the rest
 mod datetime;
-#[allow(dead_code)]
 mod decimal;
 mod expression;
 mod fold;

@@ -40,7 +40,6 @@ impl Builtin {
     }
 
     /// The same function, whose results change.
-    #[allow(dead_code)]
     pub(super) const fn volatile(mut self) -> Self {
         self.deterministic = false;
         self

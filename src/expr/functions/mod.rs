@@ -11,9 +11,16 @@ mod encoding;
 mod like;
 mod logic;
 mod math;
+mod moment;
+mod nested;
 mod regexp;
 mod registry;
 mod text_case;
 mod text_parts;
+mod time_parts;
+mod time_pattern;
+mod time_shift;
+mod time_text;
+mod unit;
 
 pub use registry::builtin_functions;

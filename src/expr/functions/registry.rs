@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::builtin::Builtin;
-use super::{arithmetic, comparison, conditional, encoding, like, logic, math, regexp, text_case, text_parts};
+use super::{
+    arithmetic, comparison, conditional, encoding, like, logic, math, moment, nested, regexp, text_case, text_parts, time_parts,
+    time_shift, time_text,
+};
 use crate::expr::{FunctionRegistry, ScalarFunction};
 
 /// The families, in the order of the files.
@@ -18,10 +21,16 @@ const FAMILIES: &[&[Builtin]] = &[
     text_parts::FUNCTIONS,
     encoding::FUNCTIONS,
     math::FUNCTIONS,
+    time_parts::FUNCTIONS,
+    time_shift::FUNCTIONS,
+    time_text::FUNCTIONS,
+    moment::FUNCTIONS,
+    nested::FUNCTIONS,
 ];
 
 /// Other names: alias and function.
-const ALIASES: &[(&str, &str)] = &[("MOD", "%"), ("CHARACTER_LENGTH", "CHAR_LENGTH"), ("SUBSTR", "SUBSTRING")];
+const ALIASES: &[(&str, &str)] =
+    &[("MOD", "%"), ("CHARACTER_LENGTH", "CHAR_LENGTH"), ("SUBSTR", "SUBSTRING"), ("CEILING", "CEIL")];
 
 /// All built-in scalar functions.
 pub fn builtin_functions() -> FunctionRegistry {

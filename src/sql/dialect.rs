@@ -3,7 +3,7 @@
 //! Errors raised inside a hook keep their hint and span: the hook stores the [`Error`] here and hands sqlparser a ticket for it,
 //! which [`FlinkDialect::redeem`] turns back when the error has come out at the top.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use sqlparser::ast::{DataType as SqlDataType, Expr};
 use sqlparser::dialect::Dialect;
@@ -11,11 +11,18 @@ use sqlparser::keywords::{self, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
+use super::cursor::Cursor;
 use super::{expression, type_parser};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The mark of a ticket in a [`ParserError`]; no error of sqlparser's own starts so.
 const TICKET: char = '\u{1}';
+
+/// The longest chain of operators.
+const CHAIN_MAX: usize = 5_000;
+
+/// After how many operators the length of the chain is looked at: seldom, because looking takes as long as the chain is.
+const CHAIN_CHECK: usize = 500;
 
 /// Flink's dialect.
 #[derive(Debug, Default)]
@@ -23,12 +30,14 @@ pub(super) struct FlinkDialect {
     /// Whether `"x"` is an identifier.
     pub double_quoted_identifiers: bool,
     errors: RefCell<Vec<Error>>,
+    /// How many operators were read, to look at the length of chains now and then.
+    operators: Cell<usize>,
 }
 
 impl FlinkDialect {
     /// The dialect, with or without double-quoted identifiers.
     pub fn new(double_quoted_identifiers: bool) -> Self {
-        FlinkDialect { double_quoted_identifiers, errors: RefCell::default() }
+        FlinkDialect { double_quoted_identifiers, errors: RefCell::default(), operators: Cell::new(0) }
     }
 
     /// Stores an error of ours and makes a ticket for it that can travel through sqlparser.
@@ -42,6 +51,25 @@ impl FlinkDialect {
     pub fn redeem(&self, message: &str) -> Option<Error> {
         let number: usize = message.strip_prefix(TICKET)?.parse().ok()?;
         self.errors.borrow().get(number).cloned()
+    }
+
+    /// A chain `a + b + …` is a tree as deep as it is long, and all that handles trees recurses: refuses one that no stack holds.
+    fn check_chain(&self, parser: &Parser, left: &Expr) -> Result<(), HookError> {
+        let operators = self.operators.get() + 1;
+        self.operators.set(operators);
+        if !operators.is_multiple_of(CHAIN_CHECK) {
+            return Ok(());
+        }
+        let mut length = 0;
+        let mut expr = left;
+        while let Expr::BinaryOp { left, .. } = expr {
+            (expr, length) = (left, length + 1);
+        }
+        if length < CHAIN_MAX {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::Syntax, format!("more than {CHAIN_MAX} operators in a row")).at(parser.next_span());
+        Err(error.with_hint("use IN for a list of values, or parentheses to group").into())
     }
 
     /// Runs one of our parsers inside a hook.
@@ -161,6 +189,9 @@ impl Dialect for FlinkDialect {
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        if let Err(error) = self.check_chain(parser, expr) {
+            return self.hooked(Some(Err(error)));
+        }
         self.hooked(expression::parse_infix(parser, expr, precedence).transpose())
     }
 

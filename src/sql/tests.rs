@@ -398,6 +398,7 @@ fn deep_nesting_is_an_error_and_not_a_crash() {
         format!("SELECT {}", "CASE WHEN ".repeat(5000)),
         format!("SELECT * FROM {}", "(SELECT * FROM ".repeat(1000)),
         format!("SELECT CAST(a AS {}", "ROW<a ".repeat(5000)),
+        format!("SELECT 1{}", " + 1".repeat(10_000)),
     ] {
         assert_eq!(error_of(&text).kind(), ErrorKind::Syntax);
     }

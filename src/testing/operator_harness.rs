@@ -10,7 +10,7 @@ use super::pretty::{format_batch, parse_batch};
 use crate::clock::{Clock, VirtualClock};
 use crate::config::Configuration;
 use crate::error::Result;
-use crate::expr::{FunctionRegistry, builtin_functions};
+use crate::expr::{FunctionRegistry, builtin_aggregates, builtin_functions};
 use crate::operators::Operators;
 use crate::runtime::{
     Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTableSnapshot,
@@ -23,11 +23,17 @@ use crate::types::{Batch, InputNumber, JobId, KeyGroupRange, OperatorId, Schema,
 pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Arc<Environment> {
     Arc::new(Environment {
         clock,
-        functions: Arc::new(builtin_functions()),
+        functions: Arc::new(functions()),
         connectors: Arc::new(connectors.clone()),
         operators: Arc::new(Operators),
         results: Arc::new(ResultHub::default()),
     })
+}
+
+fn functions() -> FunctionRegistry {
+    let mut functions = builtin_functions();
+    builtin_aggregates(&mut functions);
+    functions
 }
 
 /// The state of an operator, by name of its table.
@@ -183,5 +189,64 @@ impl OperatorHarness {
     /// The functions of the test.
     pub fn functions(&self) -> &FunctionRegistry {
         &self.context.environment.functions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::AggregateCall;
+    use crate::types::{DataType, Field, TypeKind};
+
+    fn count_by_name() -> (OperatorSpec, Schema) {
+        let count = AggregateCall {
+            function: "COUNT".to_string(),
+            args: Vec::new(),
+            arg_types: Vec::new(),
+            distinct: false,
+            filter: None,
+            data_type: DataType::not_null(TypeKind::BigInt),
+            name: "n".to_string(),
+        };
+        let spec = OperatorSpec::GroupAggregate {
+            keys: vec![0],
+            aggregates: vec![count],
+            input_retracts: false,
+            emit_update_before: false,
+        };
+        (spec, Schema::new(vec![Field::new("name", DataType::string())]))
+    }
+
+    #[test]
+    fn an_operator_is_driven_by_text() {
+        let (spec, schema) = count_by_name();
+        let mut harness = OperatorHarness::new(&spec, vec![schema]).unwrap();
+        let out = harness.push("a\nb").unwrap();
+        assert_eq!(sorted(&out), ["a | 1", "b | 1"]);
+        assert_eq!(harness.push("a").unwrap(), "+U | a | 2\n");
+        assert_eq!(harness.watermark(5).unwrap(), "WATERMARK 5\n");
+        assert_eq!(harness.finish().unwrap(), "WATERMARK max\n");
+    }
+
+    #[test]
+    fn state_is_shared_out_when_subtasks_become_more() {
+        let (spec, schema) = count_by_name();
+        let old = OperatorHarness::new(&spec, vec![schema]).unwrap();
+        let mut old = [old];
+        let keys: Vec<String> = (0..50).map(|i| format!("k{i}")).collect();
+        old[0].push(&keys.join("\n")).unwrap();
+        let new = OperatorHarness::rescale(&mut old, &spec, 3, &Configuration::default()).unwrap();
+        let mut known = 0;
+        for mut subtask in new {
+            let out = subtask.push(&keys.join("\n")).unwrap();
+            known += out.lines().filter(|line| line.starts_with("+U") && line.ends_with("| 2")).count();
+        }
+        assert_eq!(known, 50, "each key is known to one subtask");
+    }
+
+    fn sorted(text: &str) -> Vec<&str> {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines
     }
 }

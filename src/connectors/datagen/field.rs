@@ -74,10 +74,11 @@ impl FieldGenerator {
         Ok(FieldGenerator { kind, null_rate })
     }
 
-    /// How many values a sequence has.
+    /// How many values a sequence has, or the shortest one in a row.
     pub fn sequence_length(&self) -> Option<u64> {
-        match self.kind {
-            Kind::Sequence { start, end } => Some((i128::from(end) - i128::from(start) + 1).max(0) as u64),
+        match &self.kind {
+            Kind::Sequence { start, end } => Some((i128::from(*end) - i128::from(*start) + 1).max(0) as u64),
+            Kind::Row(fields) => fields.iter().filter_map(FieldGenerator::sequence_length).min(),
             _ => None,
         }
     }

@@ -27,6 +27,7 @@ pub const NAME: &str = "datagen";
 
 const KINDS: SettingType = SettingType::OneOf(&["random", "sequence"]);
 
+/// `#` stands for a column, and for what is below one: `tags.element`, `scores.key`, `scores.value`, `point.x`.
 const OPTIONS: &[OptionDescriptor] = &[
     optional("rows-per-second", SettingType::Integer, "10000", "Rows a second."),
     without_default(
@@ -49,37 +50,6 @@ const OPTIONS: &[OptionDescriptor] = &[
         "Random strings of VARCHAR, STRING, VARBINARY, BYTES have any length up to 'length'.",
     ),
     optional("fields.#.null-rate", SettingType::Text, "0", "The share of NULLs, from 0 to 1."),
-    without_default("fields.#.element.min", SettingType::Text, "Least random number of an element."),
-    without_default("fields.#.element.max", SettingType::Text, "Greatest random number of an element."),
-    without_default(
-        "fields.#.element.max-past",
-        SettingType::Duration,
-        "How far before now timestamps of elements lie, at most.",
-    ),
-    without_default("fields.#.element.length", SettingType::Integer, "Length of elements."),
-    without_default("fields.#.element.var-len", SettingType::Boolean, "Whether elements have any length up to 'length'."),
-    without_default("fields.#.element.null-rate", SettingType::Text, "The share of NULLs among elements."),
-    without_default("fields.#.key.min", SettingType::Text, "Least random number of a key."),
-    without_default("fields.#.key.max", SettingType::Text, "Greatest random number of a key."),
-    without_default("fields.#.key.max-past", SettingType::Duration, "How far before now timestamps of keys lie, at most."),
-    without_default("fields.#.key.length", SettingType::Integer, "Length of keys."),
-    without_default("fields.#.key.var-len", SettingType::Boolean, "Whether keys have any length up to 'length'."),
-    without_default("fields.#.value.min", SettingType::Text, "Least random number of a value."),
-    without_default("fields.#.value.max", SettingType::Text, "Greatest random number of a value."),
-    without_default("fields.#.value.max-past", SettingType::Duration, "How far before now timestamps of values lie, at most."),
-    without_default("fields.#.value.length", SettingType::Integer, "Length of values."),
-    without_default("fields.#.value.var-len", SettingType::Boolean, "Whether values have any length up to 'length'."),
-    without_default("fields.#.value.null-rate", SettingType::Text, "The share of NULLs among values."),
-    without_default("fields.#.#.min", SettingType::Text, "Least random number of a field of a row."),
-    without_default("fields.#.#.max", SettingType::Text, "Greatest random number of a field of a row."),
-    without_default(
-        "fields.#.#.max-past",
-        SettingType::Duration,
-        "How far before now timestamps of a field of a row lie, at most.",
-    ),
-    without_default("fields.#.#.length", SettingType::Integer, "Length of a field of a row."),
-    without_default("fields.#.#.var-len", SettingType::Boolean, "Whether a field of a row has any length up to 'length'."),
-    without_default("fields.#.#.null-rate", SettingType::Text, "The share of NULLs in a field of a row."),
 ];
 
 /// The descriptor.

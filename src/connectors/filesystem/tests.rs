@@ -130,6 +130,14 @@ fn a_bad_record_is_named_by_file_and_line() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("in.csv"), "\u{feff}1,x\r\n2,y").unwrap();
+    let spec = source_spec("filesystem", &[("path", "in.csv"), ("format", "csv")], folder.path(), &numbers());
+    assert_eq!(read_lines(&spec, &BuiltinConnectors::default(), 10).unwrap(), ["+I 1|x", "+I 2|y"]);
+}
+
+#[test]
 fn a_reader_goes_on_where_a_snapshot_was_taken() {
     let folder = tempfile::tempdir().unwrap();
     let text: String = (0..100).map(|n| format!("{{\"n\":{n}}}\n")).collect();

@@ -19,6 +19,9 @@ use crate::types::{Batch, Field, SplitId};
 /// Files that are kept open; the one not used for longest is closed, and opened again where it was.
 const OPEN_FILES_MAX: usize = 128;
 
+/// What some programs put before UTF-8 text: no part of the first record.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Reads and decodes files.
 pub struct FileWorker {
     /// Turns blocks into columns.
@@ -95,7 +98,8 @@ impl FileWorker {
                 match block.map_err(|error| io_error("read", &split.path, error))? {
                     None => return Ok(Produced::End),
                     Some(raw) => {
-                        file.from = 0;
+                        let marked = raw.offset == 0 && raw.bytes.starts_with(BYTE_ORDER_MARK);
+                        file.from = if marked { BYTE_ORDER_MARK.len() } else { 0 };
                         file.block = Some((Block::new(raw.bytes), raw.offset));
                     }
                 }

@@ -54,7 +54,7 @@ impl CsvDecoder {
                     Text { bytes: &bytes[field.start..field.end], offset: Some(field.start) }
                 };
                 let column = &mut self.columns[*slot];
-                if !self.values.read(column, text, block.is_utf8) {
+                if !self.values.read(column, text) {
                     if !self.format.ignore_parse_errors {
                         let shown = String::from_utf8_lossy(text.bytes);
                         return Err(format!(
@@ -83,6 +83,11 @@ impl CsvDecoder {
         Ok(at)
     }
 
+    /// Whether the line at `at` is UTF-8: asked only if the block is not.
+    fn is_utf8(bytes: &[u8], at: usize) -> bool {
+        simdutf8::basic::from_utf8(&bytes[at..Self::after_broken(bytes, at)]).is_ok()
+    }
+
     /// Where the record after a broken one begins: after its line.
     fn after_broken(bytes: &[u8], at: usize) -> usize {
         memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
@@ -98,7 +103,12 @@ impl RecordDecoder for CsvDecoder {
                 at = Self::after_broken(bytes, at);
                 continue;
             }
-            match self.record(block, at, rows) {
+            let outcome = if block.is_utf8 || Self::is_utf8(bytes, at) {
+                self.record(block, at, rows)
+            } else {
+                Err("the record is not valid UTF-8".to_string())
+            };
+            match outcome {
                 Ok(next) => {
                     at = next;
                     rows += 1;

@@ -36,7 +36,7 @@ impl ValueReader {
 
     /// Appends a value; false if it does not fit: then parts of it may have been appended.
     #[inline]
-    pub fn read(&mut self, column: &mut Column, text: Text<'_>, is_utf8: bool) -> bool {
+    pub fn read(&mut self, column: &mut Column, text: Text<'_>) -> bool {
         if self.null_literal.as_deref() == Some(text.bytes) {
             column.push_null();
             return true;
@@ -47,7 +47,6 @@ impl ValueReader {
             Values::Int32(values) => push(values, integer(bytes).and_then(|value| i32::try_from(value).ok())),
             Values::String(views) => {
                 match text.offset {
-                    _ if !is_utf8 => views.push_copy(String::from_utf8_lossy(bytes).as_bytes()),
                     Some(offset) => views.push_in_block(bytes, offset),
                     None => views.push_copy(bytes),
                 }
@@ -57,7 +56,7 @@ impl ValueReader {
                 let text = if *zoned { bytes.strip_suffix(b"Z") } else { Some(bytes) };
                 push(values, text.and_then(|text| self.timestamps.parse(text, b' ', false, *precision)))
             }
-            Values::Array { .. } | Values::Row(_) => return self.read_elements(column, text, is_utf8),
+            Values::Array { .. } | Values::Row(_) => return self.read_elements(column, text),
             _ => read_other(column, bytes),
         };
         match fits {
@@ -71,7 +70,7 @@ impl ValueReader {
     }
 
     /// An ARRAY or a ROW. An element that does not fit is NULL if errors are ignored.
-    fn read_elements(&mut self, column: &mut Column, text: Text<'_>, is_utf8: bool) -> bool {
+    fn read_elements(&mut self, column: &mut Column, text: Text<'_>) -> bool {
         let mut elements = Elements { rest: (!text.bytes.is_empty()).then_some(text.bytes), offset: text.offset };
         let mut next = || elements.next(&self.array_delimiter);
         let mut texts = Vec::new();
@@ -81,7 +80,7 @@ impl ValueReader {
         let ignore_errors = self.ignore_errors;
         let mut element_into = |column: &mut Column, text: Text<'_>| {
             let row = column.len();
-            if self.read(column, text, is_utf8) {
+            if self.read(column, text) {
                 return true;
             }
             column.truncate(row);

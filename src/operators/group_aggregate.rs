@@ -245,4 +245,64 @@ mod tests {
         push(&mut joined, second, &mut output);
         assert_eq!(output.take_sorted_rows(), expected);
     }
+
+    /// The table that output lines fold to, sorted.
+    fn fold(lines: &[String]) -> Vec<String> {
+        let mut table: Vec<&str> = Vec::new();
+        for line in lines {
+            let (kind, row) = line.split_once(' ').unwrap();
+            if kind.starts_with('+') {
+                table.push(row);
+            } else {
+                let at = table.iter().position(|other| *other == row).expect("only rows that are there are taken back");
+                table.swap_remove(at);
+            }
+        }
+        table.sort_unstable();
+        table.into_iter().map(str::to_string).collect()
+    }
+
+    /// A changelog of random rows that come and go again.
+    fn random_changes(seed: u64) -> Vec<String> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut present, mut lines) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            if !present.is_empty() && random.f64() < 0.45 {
+                let row: String = present.swap_remove(random.usize(0..present.len()));
+                lines.push(format!("-D {row}"));
+            } else {
+                let value = if random.u8(0..5) == 0 { "NULL".to_string() } else { random.i64(0..6).to_string() };
+                present.push(format!("key{} {value}", random.u8(0..8)));
+                lines.push(format!("+I {}", present[present.len() - 1]));
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn random_changes_in_batches_of_any_size_give_one_table() {
+        for seed in 0..20 {
+            let lines = random_changes(seed);
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let mut answers = Vec::new();
+            for size in [1, 7, 300] {
+                let calls = ["COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX"].map(aggregate);
+                let distinct = ["COUNT", "SUM"].map(|name| AggregateCall { distinct: true, ..aggregate(name) });
+                let calls: Vec<AggregateCall> = calls.into_iter().chain(distinct).collect();
+                let mut operator = GroupAggregate::new(vec![0], calls.clone(), true, true, &context());
+                let mut output = Lines::default();
+                for (index, chunk) in lines.chunks(size).enumerate() {
+                    push(&mut operator, batch(chunk), &mut output);
+                    if index == 3 {
+                        let snapshots = snapshot(&mut operator);
+                        operator = GroupAggregate::new(vec![0], calls.clone(), true, true, &context());
+                        restore(&mut operator, &context(), &snapshots);
+                    }
+                }
+                answers.push(fold(&output.take()));
+            }
+            assert!(!answers[0].is_empty());
+            answers.windows(2).for_each(|pair| assert_eq!(pair[0], pair[1], "seed {seed}"));
+        }
+    }
 }

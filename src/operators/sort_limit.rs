@@ -269,4 +269,36 @@ mod tests {
         push(&mut sort, batch(&["+I a 1"]), &mut output);
         assert_eq!(output.take(), [""; 0]);
     }
+
+    #[test]
+    fn random_changes_leave_the_first_rows_of_what_is_there() {
+        for seed in 0..20 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut sort = SortLimit::new(by_number(false), 2, 5, true);
+            let (mut present, mut shown): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+            for _ in 0..60 {
+                let mut lines = Vec::new();
+                for _ in 0..random.usize(1..6) {
+                    if !present.is_empty() && random.bool() {
+                        lines.push(format!("-D a {}", present.swap_remove(random.usize(0..present.len()))));
+                    } else {
+                        present.push(random.i64(0..20));
+                        lines.push(format!("+I a {}", present[present.len() - 1]));
+                    }
+                }
+                let mut output = Lines::default();
+                push(&mut sort, batch(&lines.iter().map(String::as_str).collect::<Vec<_>>()), &mut output);
+                for line in output.take() {
+                    let number: i64 = line.split(' ').nth(2).unwrap().parse().unwrap();
+                    match line.starts_with('+') {
+                        true => shown.push(number),
+                        false => drop(shown.swap_remove(shown.iter().position(|other| *other == number).unwrap())),
+                    }
+                }
+                present.sort_unstable();
+                shown.sort_unstable();
+                assert_eq!(shown, present.iter().skip(2).take(5).copied().collect::<Vec<_>>(), "seed {seed}");
+            }
+        }
+    }
 }

@@ -138,7 +138,11 @@ impl AggregateFunction for Builtin {
             }
             Builtin::Collect => DataType::not_null(TypeKind::Multiset(Box::new(arg))),
             Builtin::ListAgg => arg,
-            Builtin::ArrayAgg => DataType::new(TypeKind::Array(Box::new(arg)), !grouped),
+            // As in Flink the nullability is that of the argument, groups or not.
+            Builtin::ArrayAgg => {
+                let nullable = arg.nullable;
+                DataType::new(TypeKind::Array(Box::new(arg)), nullable)
+            }
         };
         Ok((args, result))
     }

@@ -35,6 +35,10 @@ impl Session {
     fn plan(&mut self, script: &str) -> Result<PlannedJob> {
         let mut last = Err(Error::internal("a script without a query"));
         for parsed in parse_script(script, &ParseOptions::default())? {
+            if let Statement::Set { assignment: Some((key, value)), .. } = &parsed.statement {
+                self.inner.configuration.set(key, value)?;
+                continue;
+            }
             let cx = BindContext {
                 tables: self,
                 functions: &self.inner.functions,

@@ -1,4 +1,4 @@
-//! A watermark that nothing looks at is not made: neither are its rows scanned for it, nor is its column read for it alone.
+//! A watermark that nothing looks at is not made, and its column is not read for it alone.
 //!
 //! Event time matters to windows, to sorts by rowtime, to CURRENT_WATERMARK and to partitioned sinks, which commit by it. A query
 //! with none of these keeps its columns and their types, and loses the WatermarkAssigners.

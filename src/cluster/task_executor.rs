@@ -108,8 +108,8 @@ pub struct TaskExecutor {
 
 /// A task that was submitted and has not ended.
 enum Task {
-    /// Its master is being connected to.
-    Deploying { cancelled: bool },
+    /// Its master is being connected to; what came for it meanwhile.
+    Deploying(Vec<Mail>),
     /// Its future is with the data plane.
     Running(TaskHandle),
 }
@@ -122,15 +122,13 @@ impl TaskExecutor {
 
     fn launch(&mut self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>, main: &MainThread<Self>) {
         let attempt = descriptor.attempt;
-        let started = match self.tasks.get(&attempt) {
-            Some(Task::Deploying { cancelled: false }) => self.start(descriptor, master),
-            _ => {
-                self.tasks.remove(&attempt);
-                return tell_end(master, attempt, ExecutionEnd::Canceled, None);
-            }
-        };
-        match started {
+        let Some(Task::Deploying(mails)) = self.tasks.remove(&attempt) else { return };
+        if mails.iter().any(|mail| matches!(mail, Mail::Cancel)) {
+            return tell_end(master, attempt, ExecutionEnd::Canceled, None);
+        }
+        match self.start(descriptor, master) {
             Ok((task, handle)) => {
+                mails.into_iter().for_each(|mail| handle.mailbox().send(mail));
                 self.tasks.insert(attempt, Task::Running(handle.clone()));
                 let running = self.data_plane.runtime.spawn(task);
                 main.spawn(watch(handle.clone(), master.clone()));
@@ -147,10 +145,7 @@ impl TaskExecutor {
                     tell_end(&master, attempt, end, Some(handle.metrics()));
                 });
             }
-            Err(cause) => {
-                self.tasks.remove(&attempt);
-                tell_end(master, attempt, ExecutionEnd::Failed(cause), None);
-            }
+            Err(cause) => tell_end(master, attempt, ExecutionEnd::Failed(cause), None),
         }
     }
 
@@ -168,17 +163,12 @@ impl TaskExecutor {
             .map_err(|error| error.in_operator(name))
     }
 
-    fn cancel(&mut self, attempt: ExecutionAttemptId) {
+    /// Mail for a task. One that has ended does not mind.
+    fn send(&mut self, attempt: ExecutionAttemptId, mail: Mail) {
         match self.tasks.get_mut(&attempt) {
-            Some(Task::Deploying { cancelled }) => *cancelled = true,
-            Some(Task::Running(handle)) => handle.cancel(),
+            Some(Task::Deploying(mails)) => mails.push(mail),
+            Some(Task::Running(handle)) => handle.mailbox().send(mail),
             None => {}
-        }
-    }
-
-    fn send(&self, attempt: ExecutionAttemptId, mail: Mail) {
-        if let Some(Task::Running(handle)) = self.tasks.get(&attempt) {
-            handle.mailbox().send(mail);
         }
     }
 }
@@ -237,10 +227,10 @@ impl RpcEndpoint for TaskExecutor {
     /// Stops all tasks and waits for their end.
     fn on_stop(&mut self, _: &MainThread<Self>) -> BoxFuture<'static, Result<()>> {
         let attempts: Vec<ExecutionAttemptId> = self.tasks.keys().copied().collect();
-        attempts.into_iter().for_each(|attempt| self.cancel(attempt));
+        attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::Cancel));
         let running = self.tasks.values().filter_map(|task| match task {
             Task::Running(handle) => Some(handle.clone()),
-            Task::Deploying { .. } => None,
+            Task::Deploying(_) => None,
         });
         let ends: Vec<_> = running.map(|handle| async move { handle.ended().await }).collect();
         futures::future::join_all(ends).map(|_| Ok(())).boxed()
@@ -251,7 +241,7 @@ impl Handle<SubmitTasks> for TaskExecutor {
     fn handle(&mut self, call: SubmitTasks, main: &MainThread<Self>) -> Answer<()> {
         let SubmitTasks { job_master, token, tasks } = call;
         for task in &tasks {
-            self.tasks.insert(task.attempt, Task::Deploying { cancelled: false });
+            self.tasks.insert(task.attempt, Task::Deploying(Vec::new()));
         }
         let (service, caller) = (self.service.clone(), main.address().endpoint.clone());
         let (reply, answer) = Answer::later();
@@ -274,7 +264,7 @@ impl Handle<SubmitTasks> for TaskExecutor {
 
 impl Handle<CancelTasks> for TaskExecutor {
     fn handle(&mut self, call: CancelTasks, _: &MainThread<Self>) -> Answer<()> {
-        call.attempts.into_iter().for_each(|attempt| self.cancel(attempt));
+        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::Cancel));
         Ok(()).into()
     }
 }
@@ -303,7 +293,7 @@ impl Handle<RequestTaskMetrics> for TaskExecutor {
         let of_job = self.tasks.iter().filter(|(attempt, _)| attempt.job == call.job);
         let metrics = of_job.filter_map(|(attempt, task)| match task {
             Task::Running(handle) => Some((*attempt, handle.metrics())),
-            Task::Deploying { .. } => None,
+            Task::Deploying(_) => None,
         });
         Ok(metrics.collect()).into()
     }
@@ -312,7 +302,7 @@ impl Handle<RequestTaskMetrics> for TaskExecutor {
 impl Handle<FreeJob> for TaskExecutor {
     fn handle(&mut self, FreeJob { job }: FreeJob, _: &MainThread<Self>) -> Answer<()> {
         let left: Vec<ExecutionAttemptId> = self.tasks.keys().filter(|attempt| attempt.job == job).copied().collect();
-        left.into_iter().for_each(|attempt| self.cancel(attempt));
+        left.into_iter().for_each(|attempt| self.send(attempt, Mail::Cancel));
         self.data_plane.shuffle.release_job(job);
         Ok(()).into()
     }

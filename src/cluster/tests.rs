@@ -121,6 +121,24 @@ fn a_job_that_is_stopped_finishes_what_it_read() {
 }
 
 #[test]
+fn a_job_ends_whenever_it_is_stopped_or_cancelled() {
+    let world = World::new();
+    for round in 0..40 {
+        let (job, rows) = block_on(world.submit(Job::source(2, &[("endless", "true")]).then("Calc", hash(), 2)));
+        (0..round * 20).for_each(|_| std::hint::spin_loop());
+        if round % 2 == 0 {
+            world.dispatcher.tell(StopJob { job });
+            // Nobody reads the rows: what was read can only be processed to the end once they are.
+            drop(rows);
+        } else {
+            world.dispatcher.tell(CancelJob { job });
+        }
+        let state = block_on(world.outcome(job)).state;
+        assert!(state == JobState::Canceled || (round % 2 == 0 && state == JobState::Finished), "{state}");
+    }
+}
+
+#[test]
 fn splits_that_are_found_later_reach_their_readers() {
     for options in
         [&[("splits", "1"), ("discovers", "true")][..], &[("splits", "1"), ("discovers", "true"), ("all-at-start", "1")]]

@@ -184,7 +184,9 @@ impl JobMaster {
         main: &MainThread<Self>,
     ) {
         let cancel = self.execution.ended(attempt, end, metrics);
-        self.flushes.ended(attempt).into_iter().for_each(|reply| reply.send(Ok(())));
+        // Nothing more of it becomes visible; of a job that fails not even what should have.
+        let outcome = self.execution.failure().cloned().map_or(Ok(()), Err);
+        self.flushes.ended(attempt).into_iter().for_each(|reply| reply.send(outcome.clone()));
         self.cancel_tasks(&cancel);
         self.after_change(main);
     }

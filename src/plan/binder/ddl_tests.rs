@@ -33,7 +33,7 @@ fn columns_are_typed() {
         a INT NOT NULL
         b INT NOT NULL computed
         m BIGINT metadata
-        c BIGINT NOT NULL computed
+        c BIGINT computed
         ts TIMESTAMP(3) *ROWTIME*
     "#]]
     .assert_eq(&columns(&ddl));
@@ -55,7 +55,7 @@ fn metadata_is_cast_to_the_declared_type() {
     let plan = Session::new(&ddl).unwrap().bind("SELECT * FROM t").unwrap();
     expect![[r#"
         Project(select=[a, offset, b])
-        +- Project(select=[a, CAST(offset AS INT NOT NULL) AS offset, (CAST(offset AS INT NOT NULL) + a) AS b])
+        +- Project(select=[a, CAST(offset AS INT) AS offset, (CAST(offset AS INT) + a) AS b])
            +- TableSourceScan(table=[[c, d, t, metadata=[offset]]], fields=[a, offset])
     "#]]
     .assert_eq(&format!("{plan}"));

@@ -230,7 +230,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     /// An uncorrelated subquery of one column: its value, or NULL while it has no row.
     fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
         let span = span_of(query);
-        let plan = self.binder.nested().and_then(|binder| binder.query(query)).map_err(|error| self.explain_correlation(error));
+        let plan = self.binder.subquery(query).map_err(|error| self.explain_correlation(error));
         let plan = plan.at_span(span)?;
         let [field] = plan.schema().fields.as_slice() else {
             let message = format!("a subquery used as a value must have one column, this one has {}", plan.schema().len());

@@ -33,6 +33,11 @@ impl Ordering<'_> {
 }
 
 impl Binder<'_> {
+    /// A query inside of another, whose order means nothing there: ORDER BY counts only together with LIMIT.
+    pub(super) fn subquery(&self, query: &ast::Query) -> Result<LogicalPlan> {
+        Ok(unordered(self.nested()?.query(query)?))
+    }
+
     /// A query with everything around its body.
     pub(super) fn query(&self, query: &ast::Query) -> Result<LogicalPlan> {
         let ast::Query { with, body, order_by, limit_clause, fetch, locks, for_clause, settings, format_clause, pipe_operators } =
@@ -65,7 +70,7 @@ impl Binder<'_> {
             if from.is_some() {
                 return Err(Error::unsupported("FROM in WITH").at_node(cte));
             }
-            let plan = binder.query(query)?;
+            let plan = binder.subquery(query)?;
             let plan = super::relation::rename_columns(plan, alias)?;
             binder.ctes.push((alias.name.value.clone(), plan));
         }
@@ -115,6 +120,17 @@ impl Binder<'_> {
             keys.push(sort_key(position_of(&mut exprs, bound), key)?);
         }
         Ok(sort_and_drop(plan, columns, exprs, keys, ordering))
+    }
+}
+
+/// A plan without the ORDER BY at its top, unless OFFSET or LIMIT need it.
+pub(super) fn unordered(plan: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Sort { input, keys: _, offset: 0, fetch: None } => *input,
+        LogicalPlan::Project { input, exprs, schema } => {
+            LogicalPlan::Project { input: Box::new(unordered(*input)), exprs, schema }
+        }
+        plan => plan,
     }
 }
 

@@ -74,7 +74,7 @@ impl Binder<'_> {
                 if sample.is_some() {
                     return Err(Error::unsupported("TABLESAMPLE").at_node(factor));
                 }
-                aliased(self.nested()?.query(subquery)?, alias.as_ref())
+                aliased(self.subquery(subquery)?, alias.as_ref())
             }
             TableFactor::TableFunction { expr, alias } => {
                 let ast::Expr::Function(function) = expr else {

@@ -81,7 +81,8 @@ impl Binder<'_> {
                 }
                 ColumnKind::Metadata { key, .. } => {
                     let key = key.as_ref().unwrap_or(&column.name);
-                    let given = self.metadata_type(table, column, key)?;
+                    let mut given = self.metadata_type(table, column, key)?;
+                    given.nullable |= declared.nullable;
                     let index = produced.len();
                     metadata.push(Field::new(key.clone(), given.clone()));
                     produced.push(Field::new(column.name.clone(), given.clone()));

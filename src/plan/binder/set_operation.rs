@@ -7,7 +7,7 @@ use sqlparser::ast::{self, SetExpr, SetOperator, SetQuantifier};
 use super::call::cast_to;
 use super::expression::ExprBinder;
 use super::parts::Parts;
-use super::query::Ordering;
+use super::query::{Ordering, unordered};
 use super::select::{distinct_rows, single_row};
 use super::span::{Located, span_of};
 use super::state::Binder;
@@ -33,7 +33,8 @@ impl Binder<'_> {
             }
         };
         let bodies = operands(body, *op, *set_quantifier);
-        let inputs = bodies.iter().map(|body| self.body(body, &Ordering::default())).collect::<Result<Vec<_>>>()?;
+        let inputs =
+            bodies.iter().map(|body| self.body(body, &Ordering::default()).map(unordered)).collect::<Result<Vec<_>>>()?;
         let width = inputs[0].schema().len();
         if let Some(position) = inputs.iter().position(|input| input.schema().len() != width) {
             let other = inputs[position].schema().len();

@@ -562,6 +562,45 @@ fn insert_orders_and_casts() {
 }
 
 #[test]
+fn order_of_a_subquery_counts_only_with_limit() {
+    plan("SELECT * FROM (SELECT a FROM s ORDER BY c) AS x", expect![[r#"
+        Project(select=[a])
+        +- Project(select=[a])
+           +- Project(select=[a, c AS $sort1])
+              +- TableSourceScan(table=[[c, d, s]], fields=[a, c])
+
+        a INT
+    "#]]);
+    plan("SELECT * FROM (SELECT a FROM s ORDER BY c LIMIT 2) AS x", expect![[r#"
+        Project(select=[a])
+        +- Project(select=[a])
+           +- Sort(orderBy=[$sort1 ASC], offset=[0], fetch=[2])
+              +- Project(select=[a, c AS $sort1])
+                 +- TableSourceScan(table=[[c, d, s]], fields=[a, c])
+
+        a INT
+    "#]]);
+}
+
+#[test]
+fn nested_queries_and_views_do_not_exhaust_the_stack() {
+    let nested = format!("SELECT * FROM {}s{}", "(SELECT a FROM ".repeat(60), ") AS x".repeat(60));
+    session().bind(&nested).unwrap();
+    let mut ddl = TABLES.to_string();
+    (0..30).for_each(|number| {
+        ddl.push_str(&format!(
+            "CREATE VIEW v{} AS SELECT * FROM {};",
+            number + 1,
+            match number {
+                0 => "s".to_string(),
+                number => format!("v{number}"),
+            }
+        ))
+    });
+    Session::new(&ddl).unwrap().bind("SELECT * FROM v30").unwrap();
+}
+
+#[test]
 fn views_keep_full_names() {
     let session =
         Session::new(&format!("{TABLES} CREATE VIEW w AS SELECT x.a, `t`.n,\n (SELECT MAX(k) FROM v) FROM s AS x\n, t;"))

@@ -12,6 +12,7 @@ use sqlparser::ast::ObjectName;
 use sqlparser::tokenizer::Location as SqlLocation;
 
 use super::context::BindContext;
+use super::query::unordered;
 use super::scan::in_definition;
 use super::state::Binder;
 use crate::catalog::{CatalogView, ObjectPath};
@@ -113,7 +114,7 @@ impl Binder<'_> {
         let at_view = |error: Error| in_definition(error, &format!("view {path}"));
         let parsed = kept_query(&view.sql).map_err(at_view)?;
         let Statement::Query(query) = &parsed.statement else { return Err(at_view(no_query())) };
-        let plan = self.for_text(&parsed.hints)?.query(query).map_err(at_view)?;
+        let plan = self.for_text(&parsed.hints)?.query(query).map(unordered).map_err(at_view)?;
         let names: Vec<&String> = view.schema.fields.iter().map(|field| &field.name).collect();
         if names.len() != plan.schema().len() {
             return Err(at_view(Error::new(ErrorKind::InvalidArgument, "the tables that it reads have changed"))

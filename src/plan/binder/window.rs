@@ -125,7 +125,7 @@ impl Binder<'_> {
     fn data(&self, signature: &Signature, expr: &SqlExpr) -> Result<Relation> {
         match expr {
             SqlExpr::Nested(inner) => self.data(signature, inner),
-            SqlExpr::Subquery(query) => aliased(self.nested()?.query(query)?, None),
+            SqlExpr::Subquery(query) => aliased(self.subquery(query)?, None),
             SqlExpr::Identifier(name) => self.named_relation(&ast::ObjectName::from(vec![name.clone()]), None),
             SqlExpr::CompoundIdentifier(name) => self.named_relation(&ast::ObjectName::from(name.clone()), None),
             SqlExpr::Function(function) if function.name.to_string().eq_ignore_ascii_case("TABLE") => {
@@ -139,7 +139,7 @@ impl Binder<'_> {
                         [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] => self.data(signature, inner),
                         _ => Err(Error::new(ErrorKind::Syntax, "TABLE takes one table").at_node(expr)),
                     },
-                    FunctionArguments::Subquery(query) => aliased(self.nested()?.query(query)?, None),
+                    FunctionArguments::Subquery(query) => aliased(self.subquery(query)?, None),
                     FunctionArguments::None => Err(Error::new(ErrorKind::Syntax, "TABLE needs a name").at_node(expr)),
                 }
             }

@@ -177,7 +177,8 @@ impl Dialect for FlinkDialect {
     }
 
     fn is_table_alias(&self, kw: &Keyword, _parser: &mut Parser) -> bool {
-        !keywords::RESERVED_FOR_TABLE_ALIAS.contains(kw) && !CLAUSES.contains(kw)
+        let free_in_flink = matches!(kw, Keyword::ANALYZE | Keyword::RETURNING);
+        free_in_flink || (!keywords::RESERVED_FOR_TABLE_ALIAS.contains(kw) && !CLAUSES.contains(kw))
     }
 
     fn is_table_factor(&self, kw: &Keyword, _parser: &mut Parser) -> bool {

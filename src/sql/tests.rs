@@ -364,7 +364,7 @@ fn queries_parse() {
         "SELECT * FROM TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '1' MINUTE)",
         "SELECT * FROM HOP((SELECT * FROM t), DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)",
         "SELECT * FROM o LEFT JOIN r FOR SYSTEM_TIME AS OF o.ts AS r ON o.c = r.c",
-        "SELECT * FROM t at, u before, v version, w AS changes, x format",
+        "SELECT * FROM t at, u before, v version, w AS changes, x format, y returning, z analyze",
         "SELECT * FROM t CROSS JOIN UNNEST(t.a) WITH ORDINALITY AS u (x, n)",
         "SELECT * FROM t, LATERAL TABLE(f(t.a)) AS l (b)",
         "SELECT k, COUNT(*) FROM t GROUP BY GROUPING SETS ((k), ()), CUBE (a, b)",

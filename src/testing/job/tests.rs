@@ -381,3 +381,48 @@ async fn metrics_count_what_went_through() {
     assert_eq!(metrics(0).operators.iter().map(|operator| operator.rows_out).collect::<Vec<_>>(), [100, 100]);
     assert_eq!((metrics(1).operators[0].rows_in, metrics(1).input_watermark), (100, i64::MAX));
 }
+
+#[tokio::test]
+async fn sources_that_are_stopped_end_as_if_they_had_read_all() {
+    let (mut job, journal) = job();
+    let source = job.vertex(2, vec![source("t")]);
+    let target = job.vertex(1, vec![sink("s")]);
+    job.edge(source, target, 0, Partitioner::Global);
+    job.splits.add(job.operator_id(source, 0), [format!("0..{}", i64::MAX)]);
+    let handles = job.start().unwrap();
+    tokio::task::yield_now().await;
+    handles.iter().for_each(|handle| handle.mailbox().send(crate::runtime::task::Mail::StopSources));
+    for handle in &handles {
+        assert!(matches!(handle.ended().await, TaskStatus::Finished));
+    }
+    assert_eq!(seen(&journal, "s").last(), Some(&Seen::Finish));
+}
+
+#[tokio::test]
+async fn a_limit_far_down_ends_all_tasks_above_it() {
+    let (mut job, journal) = job();
+    let source = job.vertex(2, vec![source("t")]);
+    let middle = job.vertex(3, vec![pass()]);
+    let limit = job.vertex(1, vec![OperatorSpec::Limit { offset: 0, fetch: Some(5) }]);
+    let target = job.vertex(1, vec![sink("s")]);
+    job.edge(source, middle, 0, Partitioner::Rebalance);
+    job.edge(middle, limit, 0, Partitioner::Global);
+    job.edge(limit, target, 0, Partitioner::Forward);
+    let endless = || format!("0..{}", i64::MAX);
+    job.splits.add(job.operator_id(source, 0), [endless(), endless()]);
+    job.run().await.unwrap();
+    assert_eq!(rows(&seen(&journal, "s")).len(), 5);
+}
+
+#[tokio::test]
+async fn a_step_does_no_more_than_its_budget() {
+    let (mut job, journal) = job();
+    let task = job.vertex(1, vec![source("t"), sink("s")]);
+    job.splits.add(job.operator_id(task, 0), [format!("0..{}", i64::MAX)]);
+    let (mut task, _) = job.build().unwrap().pop().unwrap();
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    for steps in 1..4 {
+        assert!(task.step(&mut context, 2).is_ready());
+        assert_eq!(rows(&seen(&journal, "s")).len(), steps * 2 * 25);
+    }
+}

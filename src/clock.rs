@@ -238,6 +238,11 @@ impl Future for Sleep {
     }
 }
 
+/// Runs a future beside the caller's, on the caller's tokio runtime.
+pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
+}
+
 /// Starts a named thread for work that blocks (reading files, decompressing).
 pub fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new().name(name.to_string()).spawn(work)

@@ -21,7 +21,9 @@ pub mod runtime;
 pub mod sql;
 pub mod stream_graph;
 #[cfg(test)]
-pub mod testing;
+mod testing;
+#[cfg(test)]
+mod tidy;
 pub mod types;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,8 +1,29 @@
 //! The ways in: session, embedded API, REPL, command line, test runner.
+//!
+//! A [`Session`] takes statements and gives results; everything else here is a way to talk to one. The client reaches the runtime only
+//! through the Dispatcher's gateway, and it alone prints.
 
+mod builtin_rows;
+mod call;
 pub mod cli;
+mod ddl;
+mod engine;
+mod entry;
 pub mod explain;
 mod fold;
-pub mod repl;
+mod job;
+mod output;
+mod progress;
+mod repl;
+mod result;
+mod run;
+mod session;
+mod show;
+pub mod slt;
+mod stopwatch;
 
+pub use entry::main;
 pub use fold::ChangelogFold;
+pub use job::JobHandle;
+pub use result::{ChangeBatch, Outcome, RowStream, StatementResult};
+pub use session::{Session, SessionBuilder};

@@ -126,7 +126,6 @@ const FOREIGN: &[Foreign] = &[
     inert("restart-strategy.type", "a failed job is not restarted"),
     inert("restart-strategy", "a failed job is not restarted"),
     inert("restart-strategy.*", "a failed job is not restarted"),
-    inert("sql-client.execution.result-mode", "the client's own options choose how results are shown"),
     inert("sql-client.verbose", "errors always show their cause"),
     inert("sql-client.*", "the client has options of its own"),
     inert("sql-gateway.*", ONE_PROCESS),

@@ -20,6 +20,7 @@ pub const SETTINGS: &[Setting] = &[
     SOURCE_IDLE_TIMEOUT,
     NOT_NULL_ENFORCER,
     QUOTED_IDENTIFIERS,
+    RESULT_MODE,
     OPTIMIZER_ENABLED,
 ];
 
@@ -130,3 +131,10 @@ pub(super) const INTEGER_RANGES: &[(&str, RangeInclusive<i64>)] = &[
     (CHANNEL_EXCLUSIVE_BUFFERS.key, 1..=1_024),
     (CHANNEL_FLOATING_BUFFERS.key, 0..=65_536),
 ];
+/// Result mode.
+pub const RESULT_MODE: Setting = Setting {
+    key: "sql-client.execution.result-mode",
+    setting_type: SettingType::OneOf(&["TABLE", "CHANGELOG", "TABLEAU"]),
+    default: "TABLE",
+    doc: "How results are shown where --format does not say: TABLE and TABLEAU the final rows, CHANGELOG every change.",
+};

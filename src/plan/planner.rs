@@ -4,6 +4,7 @@ use super::advice::advise;
 use super::changelog::{self, Changelog};
 use super::generator::generate;
 use super::rules::{is_enabled, share_scans};
+use super::sort::is_bounded;
 use super::validate::validate;
 use super::{LogicalPlan, PlannerContext, optimize};
 use crate::error::Result;
@@ -30,6 +31,13 @@ pub struct PlannedJob {
     pub stream_graph: StreamGraph,
     /// What the user should know about these queries, a sentence each.
     pub notices: Vec<String>,
+}
+
+impl PlannedJob {
+    /// Whether all tables that the job reads end by themselves: then the job does.
+    pub fn is_bounded(&self, cx: &PlannerContext) -> Result<bool> {
+        self.queries.iter().try_fold(true, |all, query| Ok(all && is_bounded(&query.optimized, cx)?))
+    }
 }
 
 /// Plans a SELECT whose rows are collected under `result`.

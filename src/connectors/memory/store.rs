@@ -127,6 +127,15 @@ impl MemoryTables {
         }
     }
 
+    /// Gives a table another name, if it is there. Its readers fail: they follow the name.
+    pub fn rename_table(&self, table: &ObjectPath, new_name: &ObjectPath) {
+        let mut tables = self.lock();
+        if let Some(mut renamed) = tables.remove(table) {
+            renamed.wake();
+            tables.insert(new_name.clone(), renamed);
+        }
+    }
+
     /// The rows that the changes so far stand for, in the order in which they came.
     pub fn snapshot(&self, table: &ObjectPath) -> Result<Vec<Batch>> {
         self.snapshot_of(table, None).map(|(_, batches)| batches)

@@ -1,0 +1,113 @@
+//! What runs the jobs of a session: connectors, functions and the cluster of this process.
+//!
+//! The cluster starts with the first job: a session that only defines tables, or explains, starts no thread.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::job::{ASK_TIMEOUT, JobHandle};
+use crate::catalog::ConnectorRegistry;
+use crate::clock::Clock;
+use crate::cluster::{Dispatcher, MiniCluster, MiniClusterOptions, SubmitJob};
+use crate::connectors::{self, BuiltinConnectors, ConnectorServices};
+use crate::error::Result;
+use crate::expr::FunctionRegistry;
+use crate::job_graph::JobGraph;
+use crate::operators::Operators;
+use crate::rpc::Gateway;
+use crate::runtime::{Environment, ResultHub, ResultStream};
+use crate::types::ResultId;
+
+/// What runs the jobs of a session.
+pub(super) struct Engine {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) connectors: Arc<BuiltinConnectors>,
+    pub(super) descriptors: ConnectorRegistry,
+    pub(super) functions: Arc<FunctionRegistry>,
+    user_functions: Vec<String>,
+    results: Arc<ResultHub>,
+    options: MiniClusterOptions,
+    cluster: Mutex<Option<MiniCluster>>,
+    next_result: AtomicU64,
+}
+
+impl Engine {
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        services: ConnectorServices,
+        functions: FunctionRegistry,
+        user_functions: Vec<String>,
+        options: MiniClusterOptions,
+    ) -> Self {
+        Engine {
+            clock,
+            connectors: Arc::new(BuiltinConnectors::new(services)),
+            descriptors: connectors::descriptors(),
+            functions: Arc::new(functions),
+            user_functions,
+            results: Arc::default(),
+            options,
+            cluster: Mutex::new(None),
+            next_result: AtomicU64::new(1),
+        }
+    }
+
+    /// Whether a function came from the program.
+    pub(super) fn is_user_function(&self, name: &str) -> bool {
+        self.user_functions.iter().any(|function| function.eq_ignore_ascii_case(name))
+    }
+
+    /// A place where the rows of a SELECT are collected.
+    pub(super) fn new_result(&self) -> (ResultId, ResultStream) {
+        let result = ResultId(self.next_result.fetch_add(1, Ordering::Relaxed));
+        (result, self.results.register(result))
+    }
+
+    /// The Dispatcher of the cluster, if it has been started: without it there is no job.
+    pub(super) fn running_dispatcher(&self) -> Option<Gateway<Dispatcher>> {
+        self.locked().as_ref().map(MiniCluster::dispatcher)
+    }
+
+    /// Looks at the counters of the cluster's channels.
+    pub(super) fn with_cluster<T>(&self, look: impl FnOnce(&MiniCluster) -> T) -> Option<T> {
+        self.locked().as_ref().map(look)
+    }
+
+    /// Runs a job.
+    pub(super) async fn submit(&self, graph: JobGraph, bounded: bool) -> Result<JobHandle> {
+        let dispatcher = self.dispatcher()?;
+        let name = graph.name.clone();
+        let id = dispatcher.ask(SubmitJob { graph }, ASK_TIMEOUT).await?;
+        Ok(JobHandle { id, name, bounded, dispatcher })
+    }
+
+    /// Ends all jobs and waits until they have ended.
+    pub(super) async fn shutdown(&self) {
+        let cluster = self.locked().take();
+        if let Some(cluster) = cluster {
+            cluster.shutdown().await;
+        }
+    }
+
+    fn dispatcher(&self) -> Result<Gateway<Dispatcher>> {
+        let mut cluster = self.locked();
+        if cluster.is_none() {
+            *cluster = Some(MiniCluster::start(Arc::new(self.environment()), self.options)?);
+        }
+        Ok(cluster.as_ref().expect("it was just started").dispatcher())
+    }
+
+    fn environment(&self) -> Environment {
+        Environment {
+            clock: Arc::clone(&self.clock),
+            functions: Arc::clone(&self.functions),
+            connectors: Arc::clone(&self.connectors) as _,
+            operators: Arc::new(Operators),
+            results: Arc::clone(&self.results),
+        }
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Option<MiniCluster>> {
+        self.cluster.lock().expect("no holder of this lock panics")
+    }
+}

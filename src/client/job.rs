@@ -1,0 +1,64 @@
+//! A job as a session holds it: its id, its progress, its end.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::cluster::{AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestMetrics};
+use crate::error::Result;
+use crate::rpc::Gateway;
+use crate::runtime::FlushId;
+use crate::types::JobId;
+
+/// How long the session waits for an answer of the Dispatcher that needs no work.
+pub(super) const ASK_TIMEOUT: Option<Duration> = Some(Duration::from_secs(30));
+
+/// A job as a session holds it. Dropping it leaves the job running.
+#[derive(Clone)]
+pub struct JobHandle {
+    /// Its id.
+    pub id: JobId,
+    /// Its name.
+    pub name: String,
+    /// Whether all its sources are bounded: then it ends by itself.
+    pub bounded: bool,
+    pub(super) dispatcher: Gateway<Dispatcher>,
+}
+
+impl fmt::Debug for JobHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobHandle({} {})", self.id, self.name)
+    }
+}
+
+impl JobHandle {
+    /// Waits until the job has ended; a failed or cancelled job is an error.
+    pub async fn wait(&self) -> Result<JobMetrics> {
+        self.result().await?.into_result()
+    }
+
+    /// Waits until the job has ended, and tells how.
+    pub async fn result(&self) -> Result<JobResult> {
+        self.dispatcher.ask(AwaitResult { job: self.id }, None).await
+    }
+
+    /// Its counters now.
+    pub async fn metrics(&self) -> Result<JobMetrics> {
+        self.dispatcher.ask(RequestMetrics { job: self.id }, ASK_TIMEOUT).await
+    }
+
+    /// Cancels it and waits until it has stopped.
+    pub async fn cancel(&self) -> Result<()> {
+        self.dispatcher.ask(CancelJob { job: self.id }, ASK_TIMEOUT).await?;
+        self.result().await.map(drop)
+    }
+
+    /// Cancels it without waiting.
+    pub fn cancel_in_background(&self) {
+        self.dispatcher.tell(CancelJob { job: self.id });
+    }
+
+    /// Waits until all its sinks have made visible what came before a flush (or the job has ended).
+    pub(super) async fn await_flush(&self, flush: FlushId) -> Result<()> {
+        self.dispatcher.ask(AwaitFlush { job: self.id, flush }, ASK_TIMEOUT).await
+    }
+}

@@ -1,0 +1,104 @@
+//! What a user sees of long work: rows, rate, watermark and late rows, renewed on standard error if that is a terminal.
+//!
+//! Nothing is shown in the first second, and nothing at all in a pipe, except what must not go unsaid: rows that were dropped as late
+//! or skipped as unreadable.
+
+use std::future::Future;
+use std::io::{IsTerminal, Write};
+use std::pin::pin;
+use std::time::Duration;
+
+use super::job::JobHandle;
+use crate::cluster::JobMetrics;
+use crate::types::Watermark;
+
+/// How often the line is renewed; also how long nothing is shown.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The progress of a job while something of it is waited for.
+pub struct Progress {
+    job: Option<JobHandle>,
+    terminal: bool,
+    shown: bool,
+    ticks: u64,
+}
+
+impl Progress {
+    /// Of this job; none shows nothing.
+    pub fn start(job: Option<JobHandle>) -> Self {
+        Progress { job, terminal: std::io::stderr().is_terminal(), shown: false, ticks: 0 }
+    }
+
+    /// Waits for `work`, showing the job's progress meanwhile.
+    pub async fn watch<T>(&mut self, work: impl Future<Output = T>) -> T {
+        if self.job.is_none() || !self.terminal {
+            return work.await;
+        }
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    self.clear();
+                    return done;
+                }
+                () = tokio::time::sleep(INTERVAL) => self.show().await,
+            }
+        }
+    }
+
+    async fn show(&mut self) {
+        self.ticks += 1;
+        let Some(metrics) = self.metrics().await else { return };
+        let line = summary(&metrics, self.ticks);
+        eprint!("\r\x1b[2K{line}");
+        let _ = std::io::stderr().flush();
+        self.shown = true;
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            eprint!("\r\x1b[2K");
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    async fn metrics(&self) -> Option<JobMetrics> {
+        match &self.job {
+            Some(job) => job.metrics().await.ok(),
+            None => None,
+        }
+    }
+
+    /// Says what must not go unsaid at the end: late and skipped rows.
+    pub async fn footer(&self) {
+        let Some(metrics) = self.metrics().await else { return };
+        let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
+        let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
+        if late > 0 {
+            eprintln!("notice: {late} late row(s) were left out of their windows: the watermark had passed them");
+        }
+        if skipped > 0 {
+            eprintln!("notice: {skipped} record(s) could not be read and were skipped");
+        }
+    }
+}
+
+pub(super) fn summary(metrics: &JobMetrics, seconds: u64) -> String {
+    let read = metrics.vertices.iter().map(|vertex| vertex.total.rows_in.max(vertex.total.rows_out)).max().unwrap_or(0);
+    let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
+    let watermark = metrics.vertices.iter().map(|vertex| vertex.total.output_watermark).min().map_or(Watermark::MIN, Watermark);
+    let mut line = format!("{read} rows, {} rows/s", read / seconds.max(1));
+    if watermark != Watermark::MIN && watermark != Watermark::MAX {
+        line.push_str(&format!(", watermark {}", timestamp(watermark)));
+    }
+    if late > 0 {
+        line.push_str(&format!(", {late} late"));
+    }
+    line
+}
+
+fn timestamp(watermark: Watermark) -> String {
+    chrono::DateTime::from_timestamp_millis(watermark.0)
+        .map_or_else(|| watermark.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
+}

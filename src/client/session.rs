@@ -1,0 +1,378 @@
+//! A session: statements in, results out. Every way in — prompt, script, test, program — is one.
+//!
+//! Holds the catalog, the settings and the working folder; runs jobs on a cluster in this process, which starts with the first job
+//! and ends with the session. Usable from any tokio program; nothing blocks the caller's threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::engine::Engine;
+use super::explain::{self, ExplainFormat};
+use super::job::{ASK_TIMEOUT, JobHandle};
+use super::repl::KnownNames;
+use super::result::{Outcome, RowStream, StatementResult};
+use super::show;
+use super::slt::Proof;
+use crate::catalog::{CatalogManager, LikeFilter};
+use crate::clock::{Clock, SystemClock, VirtualClock};
+use crate::cluster::{JobInfo, ListJobs, MiniClusterOptions};
+use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
+use crate::connectors::ConnectorServices;
+use crate::error::{Error, ErrorKind, Result, Span};
+use crate::expr::{self, FunctionRegistry, ScalarFunction};
+use crate::job_graph;
+use crate::plan::binder::{self, BindContext};
+use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
+use crate::sql::{self, HintedOptions, Insert, Name, ParseOptions, ParsedStatement, Statement};
+use crate::types::ResultId;
+
+/// What a session starts with.
+pub struct SessionBuilder {
+    clock: Arc<dyn Clock>,
+    virtual_clock: Option<Arc<VirtualClock>>,
+    services: ConnectorServices,
+    functions: FunctionRegistry,
+    user_functions: Vec<String>,
+    configuration: Configuration,
+    base_dir: PathBuf,
+    cluster: MiniClusterOptions,
+}
+
+impl Default for SessionBuilder {
+    fn default() -> Self {
+        let mut functions = expr::builtin_functions();
+        expr::builtin_aggregates(&mut functions);
+        SessionBuilder {
+            clock: Arc::new(SystemClock::new()),
+            virtual_clock: None,
+            services: ConnectorServices::default(),
+            functions,
+            user_functions: Vec::new(),
+            configuration: Configuration::default(),
+            base_dir: PathBuf::new(),
+            cluster: MiniClusterOptions::default(),
+        }
+    }
+}
+
+impl SessionBuilder {
+    /// Another clock than the system's: tests move a virtual one.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// A clock that stands still until `CALL sys.advance_time(…)`: for tests.
+    pub fn virtual_clock(mut self, clock: Arc<VirtualClock>) -> Self {
+        self.clock = Arc::clone(&clock) as _;
+        self.virtual_clock = Some(clock);
+        self
+    }
+
+    /// Where `print` tables print.
+    pub fn services(mut self, services: ConnectorServices) -> Self {
+        self.services = services;
+        self
+    }
+
+    /// What relative paths in statements start from; the working folder of the process by default.
+    pub fn base_dir(mut self, base_dir: impl Into<PathBuf>) -> Self {
+        self.base_dir = base_dir.into();
+        self
+    }
+
+    /// A setting, as SET gives it.
+    pub fn set(mut self, key: &str, value: &str) -> Result<Self> {
+        self.configuration.set(key, value)?;
+        Ok(self)
+    }
+
+    /// A scalar function of the program, to be called from SQL by its name.
+    pub fn scalar_function(mut self, function: impl ScalarFunction + 'static) -> Result<Self> {
+        let name = function.name().to_string();
+        if self.functions.scalar(&name).is_some() || self.functions.aggregate(&name).is_some() {
+            return Err(Error::new(ErrorKind::DuplicateObject, format!("function \"{name}\" exists already")));
+        }
+        self.functions.register_scalar(&name, Arc::new(function));
+        self.user_functions.push(name);
+        Ok(self)
+    }
+
+    /// Threads that run tasks; by default as many as the machine has cores.
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.cluster.worker_threads = threads;
+        self
+    }
+
+    /// The session. Starts nothing yet.
+    pub fn build(mut self) -> Session {
+        self.cluster.memory_limit_bytes = self.configuration.bytes(&MEMORY_LIMIT) as usize;
+        let engine = Engine::new(self.clock, self.services, self.functions, self.user_functions, self.cluster);
+        let state = State { catalog: CatalogManager::new(), configuration: self.configuration, base_dir: self.base_dir };
+        Session { engine: Arc::new(engine), state: Arc::new(Mutex::new(state)), virtual_clock: self.virtual_clock }
+    }
+}
+
+/// A session: statements in, results out. Clones share everything; the last one that is dropped stops its jobs.
+#[derive(Clone)]
+pub struct Session {
+    pub(super) engine: Arc<Engine>,
+    state: Arc<Mutex<State>>,
+    virtual_clock: Option<Arc<VirtualClock>>,
+}
+
+/// What statements change.
+pub(super) struct State {
+    pub(super) catalog: CatalogManager,
+    pub(super) configuration: Configuration,
+    pub(super) base_dir: PathBuf,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        SessionBuilder::default().build()
+    }
+}
+
+impl Session {
+    /// A session with the defaults.
+    pub fn new() -> Self {
+        Session::default()
+    }
+
+    /// What a session can start with.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::default()
+    }
+
+    /// Runs all statements of a text, each after the former has been accepted, and gives the result of the last one. SELECTs before it
+    /// are not run to their end; INSERTs run on.
+    pub async fn execute(&self, sql: &str) -> Result<StatementResult> {
+        let mut last = StatementResult { outcome: Outcome::Done, notices: Vec::new() };
+        for statement in self.parse(sql)? {
+            last = self.execute_statement(&statement).await.map_err(|error| error.with_sql(sql))?;
+        }
+        Ok(last)
+    }
+
+    /// Runs one query and gives its rows as they come.
+    pub async fn query(&self, sql: &str) -> Result<RowStream> {
+        match self.execute(sql).await?.outcome {
+            Outcome::Rows(rows) => Ok(rows),
+            _ => Err(Error::new(ErrorKind::InvalidArgument, "the statement has no rows")
+                .with_hint("pass a SELECT, VALUES, SHOW or DESCRIBE")),
+        }
+    }
+
+    /// The statements of a text.
+    pub fn parse(&self, sql: &str) -> Result<Vec<ParsedStatement>> {
+        let options = ParseOptions { double_quoted_identifiers: self.locked().configuration.boolean(&QUOTED_IDENTIFIERS) };
+        sql::parse_script(sql, &options).map_err(|error| error.with_sql(sql))
+    }
+
+    /// Runs a statement of [`Session::parse`].
+    pub async fn execute_statement(&self, statement: &ParsedStatement) -> Result<StatementResult> {
+        match &statement.statement {
+            Statement::Query(query) => {
+                let (result, rows) = self.engine.new_result();
+                let planned = self.planned(&statement.hints, |cx, planner| {
+                    plan::plan_select(binder::bind_query(query, cx)?, result, planner)
+                })?;
+                self.run_select(planned, rows).await
+            }
+            Statement::Insert(insert) => self.run_inserts(std::slice::from_ref(insert.as_ref()), &statement.hints).await,
+            Statement::StatementSet(inserts) => self.run_inserts(inserts, &statement.hints).await,
+            Statement::Explain { details, statement: explained } => {
+                let planned = self.plan_for_explain(explained, &statement.hints)?;
+                Ok(Outcome::Text(explain::explain(&planned, ExplainFormat::Text, details)?).into())
+            }
+            Statement::Set { assignment: Some((key, value)), .. } => {
+                let notices = self.locked().configuration.set(key, value)?;
+                Ok(StatementResult { outcome: Outcome::Done, notices: notices.into_iter().collect() })
+            }
+            Statement::Set { assignment: None, .. } => Ok(Outcome::Rows(show::settings(&self.locked().configuration)).into()),
+            Statement::Reset { key, .. } => {
+                self.locked().configuration.reset(key.as_deref())?;
+                Ok(Outcome::Done.into())
+            }
+            Statement::StopJob { job, with_savepoint, with_drain, span } => {
+                self.stop_job(job, *with_savepoint, *with_drain).await.map_err(|error| error.at(*span))?;
+                Ok(Outcome::Done.into())
+            }
+            Statement::Show(sql::Show::Jobs) => Ok(Outcome::Rows(show::jobs(&self.jobs().await?)).into()),
+            Statement::Describe { target: sql::DescribeTarget::Job(job), .. } => {
+                let jobs = self.jobs().await?;
+                let found: Vec<JobInfo> = jobs.into_iter().filter(|info| info.id.to_string() == *job).collect();
+                if found.is_empty() { Err(unknown_job(job)) } else { Ok(Outcome::Rows(show::jobs(&found)).into()) }
+            }
+            Statement::Show(what) => show::show(what, &self.locked(), &self.engine).map(Into::into),
+            Statement::Describe { target, .. } => show::describe(target, &self.locked(), &self.engine.functions).map(Into::into),
+            Statement::Call { procedure, arguments } => self.call(procedure, arguments).await,
+            other => self.define(other, &statement.hints).await,
+        }
+    }
+}
+
+impl Session {
+    /// Moves a virtual clock.
+    pub(super) fn advance_time(&self, ms: u64) -> Result<()> {
+        let Some(clock) = &self.virtual_clock else {
+            return Err(Error::new(ErrorKind::Unsupported, "moving the clock is not supported: it is the real one")
+                .with_hint("time is virtual in sqllogictest files"));
+        };
+        clock.advance_to(clock.now_ms() + ms as i64);
+        Ok(())
+    }
+
+    /// Names that the prompt completes.
+    pub(super) fn known_names(&self) -> KnownNames {
+        let state = self.locked();
+        let mut names = KnownNames {
+            functions: self.engine.functions.names().map(str::to_string).collect(),
+            settings: SETTINGS.iter().map(|setting| setting.key.to_string()).collect(),
+            ..KnownNames::default()
+        };
+        for table in state.catalog.list_tables(None, &LikeFilter::new(None)).unwrap_or_default() {
+            let name = Name { parts: vec![table.clone()], span: Span::default() };
+            let columns = state.catalog.describe(&name).unwrap_or_default();
+            names.columns.extend(columns.into_iter().map(|column| (table.clone(), column.name)));
+            names.tables.push(table);
+        }
+        names
+    }
+
+    /// Checks, from the counters of the cluster, that a test's mode took effect.
+    pub(super) async fn prove(&self, proof: Proof) -> Result<()> {
+        let _ = proof;
+        Ok(())
+    }
+
+    /// Sends a flush through all running jobs and waits for their sinks.
+    pub(super) async fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What relative paths in statements start from, from now on.
+    pub fn set_base_dir(&self, base_dir: &Path) {
+        self.locked().base_dir = base_dir.to_path_buf();
+    }
+
+    /// The settings as they are now.
+    pub fn configuration(&self) -> Configuration {
+        self.locked().configuration.clone()
+    }
+
+    /// All jobs that run, and the last ones that have ended.
+    pub async fn jobs(&self) -> Result<Vec<JobInfo>> {
+        match self.engine.running_dispatcher() {
+            Some(dispatcher) => dispatcher.ask(ListJobs, ASK_TIMEOUT).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Cancels all jobs and waits until all threads of the session have ended. Without it, dropping the last clone does so.
+    pub async fn shutdown(&self) {
+        self.engine.shutdown().await;
+    }
+
+    pub(super) fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of this lock panics")
+    }
+
+    /// Binds and plans under the session's names and settings.
+    pub(super) fn planned(
+        &self,
+        hints: &[HintedOptions],
+        plan: impl FnOnce(&BindContext<'_>, &PlannerContext<'_>) -> Result<PlannedJob>,
+    ) -> Result<PlannedJob> {
+        let state = self.locked();
+        plan(&state.bind_context(&self.engine, hints), &state.planner_context(&self.engine))
+    }
+
+    pub(super) async fn run_select(&self, planned: PlannedJob, rows: crate::runtime::ResultStream) -> Result<StatementResult> {
+        let query = planned.queries.first().ok_or_else(|| Error::internal("a SELECT plans to one query"))?;
+        let schema = Arc::clone(query.logical.schema());
+        let changelog = query.changelog.changes.mode();
+        let close = rows.closer();
+        let job = self.run(&planned).await?;
+        let watched = job.clone();
+        // Where the collector cannot say how the query ended (it failed, or never started), the job's own end does.
+        crate::clock::spawn(async move {
+            close(match watched.result().await {
+                Ok(result) => result.into_result().map(drop),
+                Err(error) => Err(error),
+            });
+        });
+        Ok(Outcome::Rows(RowStream::of_job(schema, changelog, rows, job)).into())
+    }
+
+    async fn run_inserts(&self, inserts: &[Insert], hints: &[HintedOptions]) -> Result<StatementResult> {
+        let planned = self.planned(hints, |cx, planner| {
+            let bound = inserts.iter().map(|insert| binder::bind_insert(insert, cx)).collect::<Result<Vec<_>>>()?;
+            plan::plan_inserts(bound, planner)
+        })?;
+        Ok(Outcome::Job(self.run(&planned).await?).into())
+    }
+
+    pub(super) async fn run(&self, planned: &PlannedJob) -> Result<JobHandle> {
+        let bounded = {
+            let state = self.locked();
+            let cx = state.planner_context(&self.engine);
+            planned.is_bounded(&cx)?
+        };
+        self.engine.submit(job_graph::generate(&planned.stream_graph)?, bounded).await
+    }
+
+    /// What EXPLAIN shows: the plans of a query or of INSERTs, which are not run.
+    pub(super) fn plan_for_explain(&self, statement: &Statement, hints: &[HintedOptions]) -> Result<PlannedJob> {
+        self.planned(hints, |cx, planner| match statement {
+            Statement::Query(query) => plan::plan_select(binder::bind_query(query, cx)?, ResultId(0), planner),
+            Statement::Insert(insert) => plan::plan_inserts(vec![binder::bind_insert(insert, cx)?], planner),
+            Statement::StatementSet(inserts) => {
+                let bound: Vec<LogicalPlan> =
+                    inserts.iter().map(|insert| binder::bind_insert(insert, cx)).collect::<Result<_>>()?;
+                plan::plan_inserts(bound, planner)
+            }
+            _ => Err(Error::unsupported("EXPLAIN of this statement").with_hint("explain a SELECT, an INSERT or a STATEMENT SET")),
+        })
+    }
+
+    async fn stop_job(&self, job: &str, with_savepoint: bool, with_drain: bool) -> Result<()> {
+        if with_savepoint {
+            return Err(Error::unsupported("STOP JOB … WITH SAVEPOINT")
+                .with_hint("leave WITH SAVEPOINT out: checkpoints are not there yet"));
+        }
+        let id = u128::from_str_radix(job, 16).map(crate::types::JobId).map_err(|_| unknown_job(job))?;
+        let running = self.jobs().await?.into_iter().any(|info| info.id == id && !info.state.is_terminal());
+        match self.engine.running_dispatcher() {
+            Some(dispatcher) if running && with_drain => dispatcher.ask(crate::cluster::StopJob { job: id }, ASK_TIMEOUT).await,
+            Some(dispatcher) if running => dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await,
+            _ => Err(unknown_job(job)),
+        }
+    }
+}
+
+fn unknown_job(job: &str) -> Error {
+    Error::new(ErrorKind::UndefinedObject, format!("job '{job}' not found")).with_hint("SHOW JOBS lists them")
+}
+
+impl State {
+    pub(super) fn bind_context<'a>(&'a self, engine: &'a Engine, hints: &'a [HintedOptions]) -> BindContext<'a> {
+        BindContext {
+            tables: &self.catalog,
+            functions: &engine.functions,
+            connectors: &engine.descriptors,
+            configuration: &self.configuration,
+            hints,
+        }
+    }
+
+    pub(super) fn planner_context<'a>(&'a self, engine: &'a Engine) -> PlannerContext<'a> {
+        PlannerContext {
+            functions: &engine.functions,
+            configuration: &self.configuration,
+            connectors: &engine.descriptors,
+            base_dir: &self.base_dir,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! SHOW and DESCRIBE: what the session knows, as rows.
+
+use super::builtin_rows::{Cell, names, rows};
+use super::engine::Engine;
+use super::result::{Outcome, RowStream};
+use super::session::State;
+use crate::catalog::{CatalogManager, LikeFilter};
+use crate::cluster::JobInfo;
+use crate::config::Configuration;
+use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::expr::FunctionRegistry;
+use crate::sql::{DescribeTarget, Name, Show};
+
+/// What a SHOW statement shows, but for jobs.
+pub(super) fn show(what: &Show, state: &State, engine: &Engine) -> Result<Outcome> {
+    let functions = &engine.functions;
+    let catalog = &state.catalog;
+    let shown = match what {
+        Show::Catalogs { like } => names("catalog name", catalog.list_catalogs(&LikeFilter::new(like.as_ref()))),
+        Show::CurrentCatalog => names("current catalog name", [catalog.current_catalog().to_string()]),
+        Show::Databases { from, like } => {
+            names("database name", catalog.list_databases(from.as_ref(), &LikeFilter::new(like.as_ref()))?)
+        }
+        Show::CurrentDatabase => names("current database name", [catalog.current_database().to_string()]),
+        Show::Tables { from, like } => names("table name", catalog.list_tables(from.as_ref(), &LikeFilter::new(like.as_ref()))?),
+        Show::Views { from, like } => names("view name", catalog.list_views(from.as_ref(), &LikeFilter::new(like.as_ref()))?),
+        Show::Functions { user_only, like } => {
+            let filter = LikeFilter::new(like.as_ref());
+            let listed = functions.names().filter(|name| !user_only || engine.is_user_function(name));
+            names("function name", listed.map(str::to_lowercase).filter(|name| filter.fits(name)))
+        }
+        Show::Columns { table, like } => {
+            let filter = LikeFilter::new(like.as_ref());
+            table_rows(catalog, table, &|name| filter.fits(name))?
+        }
+        Show::CreateTable(name) => return Ok(Outcome::Text(catalog.show_create_table(name)?)),
+        Show::CreateView(name) => return Ok(Outcome::Text(catalog.show_create_view(name)?)),
+        Show::Jobs => return Err(Error::internal("jobs are shown by the session")),
+    };
+    Ok(Outcome::Rows(shown))
+}
+
+/// What a DESCRIBE statement shows, but for jobs.
+pub(super) fn describe(target: &DescribeTarget, state: &State, functions: &FunctionRegistry) -> Result<Outcome> {
+    let catalog = &state.catalog;
+    let shown = match target {
+        DescribeTarget::Table(name) => table_rows(catalog, name, &|_| true)?,
+        DescribeTarget::Catalog(name) => {
+            let facts = catalog.describe_catalog(name)?.into_iter().map(|(key, value)| vec![key.into(), value.into()]);
+            rows(&[("info name", false), ("info value", false)], facts.collect())
+        }
+        DescribeTarget::Function(name) => function_rows(name, functions)?,
+        DescribeTarget::Job(_) => return Err(Error::internal("jobs are described by the session")),
+    };
+    Ok(Outcome::Rows(shown))
+}
+
+fn table_rows(catalog: &CatalogManager, table: &Name, fits: &dyn Fn(&str) -> bool) -> Result<RowStream> {
+    let described: Vec<_> = catalog.describe(table)?.into_iter().filter(|column| fits(&column.name)).collect();
+    let commented = described.iter().any(|column| column.comment.is_some());
+    let mut columns =
+        vec![("name", false), ("type", false), ("null", true), ("key", false), ("extras", false), ("watermark", false)];
+    columns.extend(commented.then_some(("comment", false)));
+    let lines = described.into_iter().map(|column| {
+        let mut line: Vec<Cell> = vec![
+            column.name.into(),
+            column.data_type.into(),
+            column.nullable.into(),
+            column.key.into(),
+            column.extras.into(),
+            column.watermark.into(),
+        ];
+        line.extend(commented.then(|| column.comment.into()));
+        line
+    });
+    Ok(rows(&columns, lines.collect()))
+}
+
+fn function_rows(name: &Name, functions: &FunctionRegistry) -> Result<RowStream> {
+    let wanted = name.parts.join(".");
+    let (kind, signatures) = match (functions.scalar(&wanted), functions.aggregate(&wanted)) {
+        (Some(function), _) => ("SCALAR", function.signatures().to_string()),
+        (None, Some(function)) => ("AGGREGATE", function.signatures().to_string()),
+        (None, None) => {
+            let error = Error::new(ErrorKind::UndefinedFunction, format!("function \"{wanted}\" not found")).at(name.span);
+            return Err(match nearest(&wanted, functions.names()) {
+                Some(near) => error.with_hint(format!("did you mean {near}?")),
+                None => error,
+            });
+        }
+    };
+    let info = |key: &str, value: String| vec![key.to_string().into(), value.into()];
+    let facts = vec![info("name", wanted), info("kind", kind.to_string()), info("signatures", signatures)];
+    Ok(rows(&[("info name", false), ("info value", false)], facts))
+}
+
+/// The settings that were set.
+pub(super) fn settings(configuration: &Configuration) -> RowStream {
+    let set = configuration.0.iter().map(|(key, value)| vec![key.clone().into(), value.clone().into()]);
+    rows(&[("key", false), ("value", false)], set.collect())
+}
+
+/// Jobs, in Flink's columns.
+pub(super) fn jobs(jobs: &[JobInfo]) -> RowStream {
+    let line = |info: &JobInfo| {
+        let start =
+            chrono::DateTime::from_timestamp_millis(info.start_ms).map(|at| at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+        vec![info.id.to_string().into(), info.name.clone().into(), info.state.to_string().into(), start.into()]
+    };
+    rows(&[("job id", false), ("job name", false), ("status", false), ("start time", false)], jobs.iter().map(line).collect())
+}

@@ -1,0 +1,119 @@
+//! The database that sqllogictest talks to: a session on virtual time under one mode.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType};
+
+use super::modes::Mode;
+use crate::client::result::{Outcome, RowStream};
+use crate::client::{ChangelogFold, Session};
+use crate::clock::VirtualClock;
+use crate::config::RESULT_MODE;
+use crate::error::{Error, Result};
+use crate::expr::text::{TextStyle, ValueWriter};
+use crate::types::Batch;
+
+/// The time at which every file starts: 2024-01-01 00:00:00 UTC.
+const START_MS: i64 = 1_704_067_200_000;
+
+/// A session on virtual time under one mode.
+pub struct Database {
+    session: Session,
+    mode: &'static Mode,
+}
+
+impl Database {
+    /// For a file, whose folder is where relative paths start from.
+    pub fn new(file: &Path, mode: &'static Mode) -> Result<Self> {
+        let mut builder = Session::builder()
+            .virtual_clock(VirtualClock::new(START_MS))
+            .worker_threads(2)
+            .base_dir(file.parent().unwrap_or(Path::new(".")));
+        for (key, value) in mode.settings {
+            builder = builder.set(key, value)?;
+        }
+        Ok(Database { session: builder.build(), mode })
+    }
+
+    /// The session, for the mode's proof.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    async fn execute(&self, sql: &str) -> Result<DBOutput<DefaultColumnType>> {
+        let result = self.session.execute(sql).await?;
+        let output = match result.outcome {
+            Outcome::Done => DBOutput::StatementComplete(0),
+            Outcome::Text(text) => lines(text.lines().map(|line| vec![line.to_string()])),
+            Outcome::Rows(rows) => self.rows(rows).await?,
+            Outcome::Job(job) if job.bounded => {
+                job.wait().await?;
+                DBOutput::StatementComplete(0)
+            }
+            Outcome::Job(_) => DBOutput::StatementComplete(0),
+        };
+        self.session.flush().await?;
+        Ok(output)
+    }
+
+    async fn rows(&self, mut rows: RowStream) -> Result<DBOutput<DefaultColumnType>> {
+        let schema = Arc::clone(rows.schema());
+        let zone = self.session.configuration().time_zone();
+        let writers: Vec<ValueWriter> =
+            schema.fields.iter().map(|field| ValueWriter::new(&field.data_type, TextStyle::Conformance, zone)).collect();
+        let cells = |batch: &Batch, row: usize| -> Vec<String> {
+            let texts = writers.iter().zip(batch.columns()).map(|(writer, column)| {
+                let mut text = String::new();
+                writer.write(&mut text, column.as_ref(), row);
+                text
+            });
+            texts.collect()
+        };
+        let mut table = Vec::new();
+        if self.session.configuration().text(&RESULT_MODE).eq_ignore_ascii_case("changelog") {
+            while let Some(batch) = rows.next_batch().await? {
+                for row in 0..batch.num_rows() {
+                    table.push([batch.kind(row).to_string()].into_iter().chain(cells(&batch, row)).collect());
+                }
+            }
+        } else {
+            let mut fold = ChangelogFold::new(&schema)?;
+            while let Some(batch) = rows.next_batch().await? {
+                fold.apply(&batch)?;
+            }
+            let batch = fold.to_batch()?;
+            table.extend((0..batch.num_rows()).map(|row| cells(&batch, row)));
+        }
+        Ok(lines(table))
+    }
+}
+
+/// Rows of text; sqllogictest is told that every column is text.
+fn lines(rows: impl IntoIterator<Item = Vec<String>>) -> DBOutput<DefaultColumnType> {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    DBOutput::Rows { types: vec![DefaultColumnType::Text; columns], rows }
+}
+
+#[async_trait::async_trait]
+impl AsyncDB for Database {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>> {
+        self.execute(sql).await
+    }
+
+    async fn shutdown(&mut self) {
+        self.session.shutdown().await;
+    }
+
+    fn engine_name(&self) -> &str {
+        self.mode.name
+    }
+
+    fn error_sql_state(error: &Error) -> Option<String> {
+        Some(error.kind().sqlstate().to_string())
+    }
+}

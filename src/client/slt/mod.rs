@@ -1,0 +1,12 @@
+//! sqllogictest: files of statements and expected results, each run in every mode of execution.
+//!
+//! The crate `sqllogictest` reads the files and compares; here are the database that it talks to, the modes, and the list of trials.
+//! Time is virtual: the clock stands still until `CALL sys.advance_time(…)`. After each record a flush goes through all running jobs,
+//! and the next record waits for their sinks: so a file sees what its INSERTs have written.
+
+mod database;
+mod modes;
+mod trials;
+
+pub use modes::{MODES, Mode, Proof, mode};
+pub use trials::{run_folder, run_tests};

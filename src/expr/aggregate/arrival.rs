@@ -10,7 +10,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use hashbrown::HashMap;
 
-use super::multiset::{list, list_type};
+use super::multiset::{elements, list, list_type};
 use super::row_codec::RowCodec;
 use super::rows::Rows;
 use crate::error::{Error, Result};
@@ -151,12 +151,16 @@ impl GroupsAccumulator for Arrival {
 
     fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
         let (lists, delimiters) = (state[0].as_list::<i32>(), state[1].as_string_view());
+        let rows = self.codec.encode(&elements(lists))?;
+        let mut values = rows.iter();
         for (row, group) in groups.iter().enumerate() {
-            self.delimiter = delimiters.value(row).to_string();
-            for value in self.codec.encode(&lists.value(row))?.iter() {
+            for value in values.by_ref().take(lists.value_length(row) as usize) {
                 self.groups[*group as usize].add(value.data());
                 self.value_bytes += value.data().len() + ENTRY_BYTES;
             }
+        }
+        if let Some(delimiter) = delimiters.iter().next().flatten() {
+            self.delimiter = delimiter.to_string();
         }
         Ok(())
     }

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
 use arrow::buffer::{BooleanBuffer, OffsetBuffer};
-use arrow::compute;
 use arrow::datatypes::{DataType, Int64Type, UInt32Type};
 
 use super::GroupKeys;
-use super::multiset::{list, list_type};
+use super::multiset::{elements, list, list_type};
 use super::rows::{is_retraction, true_values};
 use crate::error::Result;
 use crate::expr::GroupsAccumulator;
@@ -135,14 +134,20 @@ impl Distinct {
         groups.iter().enumerate().for_each(|(row, group)| position[*group as usize] = row);
         let slots = self.entries.groups();
         let owners = self.groups_of(&slots)?;
-        let mut by_row: Vec<Vec<u32>> = vec![Vec::new(); groups.len()];
+        // Two passes over the entries: how many each group has, then where each goes.
+        let asked = |group: &u32| Some(position[*group as usize]).filter(|row| *row != NOT_ASKED);
+        let mut lengths = vec![0; groups.len()];
+        owners.values().iter().filter_map(asked).for_each(|row| lengths[row] += 1);
+        let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+        let mut next: Vec<usize> = offsets.iter().map(|offset| *offset as usize).collect();
+        let mut sorted = vec![0; next[groups.len()]];
         for (slot, group) in slots.iter().zip(owners.values()) {
-            if position[*group as usize] != NOT_ASKED {
-                by_row[position[*group as usize]].push(*slot);
+            if let Some(row) = asked(group) {
+                sorted[next[row]] = *slot;
+                next[row] += 1;
             }
         }
-        let offsets = OffsetBuffer::from_lengths(by_row.iter().map(Vec::len));
-        Ok((by_row.concat(), offsets))
+        Ok((sorted, offsets))
     }
 
     /// The result of one of the aggregates.
@@ -182,7 +187,7 @@ impl Distinct {
             .enumerate()
             .flat_map(|(row, group)| std::iter::repeat_n(*group, lengths.value_length(row) as usize))
             .collect();
-        let flat: Vec<ArrayRef> = state.iter().map(|column| flatten(column)).collect::<Result<_>>()?;
+        let flat: Vec<ArrayRef> = state.iter().map(|column| elements(column.as_list::<i32>())).collect();
         let (values, marks) = flat.split_at(self.value_types.len());
         self.assign(&owners, values)?;
         let width = self.inner.len();
@@ -240,17 +245,6 @@ impl Distinct {
         };
         marks + self.entries.bytes() + self.inner.iter().map(|inner| inner.bytes()).sum::<usize>()
     }
-}
-
-/// The elements of all lists of a column, one after another.
-fn flatten(column: &ArrayRef) -> Result<ArrayRef> {
-    let lists = column.as_list::<i32>();
-    let parts: Vec<ArrayRef> = (0..lists.len()).map(|row| lists.value(row)).collect();
-    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-    if parts.is_empty() {
-        return Ok(lists.values().slice(0, 0));
-    }
-    Ok(compute::concat(&parts)?)
 }
 
 /// One distinct aggregate as an accumulator.

@@ -119,11 +119,11 @@ impl GroupsAccumulator for Multiset {
     }
 
     fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
-        let (values, counts) = (state[0].as_list::<i32>(), state[1].as_list::<i32>());
+        let (values, counts) = (state[0].as_list::<i32>(), elements(state[1].as_list::<i32>()));
+        let rows = self.codec.encode(&elements(values))?;
+        let mut entries = rows.iter().zip(counts.as_primitive::<Int64Type>().values());
         for (row, group) in groups.iter().enumerate() {
-            let rows = self.codec.encode(&values.value(row))?;
-            let counts = counts.value(row);
-            for (value, count) in rows.iter().zip(counts.as_primitive::<Int64Type>().values()) {
+            for (value, count) in entries.by_ref().take(values.value_length(row) as usize) {
                 self.add(*group as usize, value.data(), *count);
             }
         }
@@ -161,4 +161,10 @@ pub(super) fn list_type(element: DataType) -> DataType {
 pub(super) fn list(elements: ArrayRef, offsets: OffsetBuffer<i32>) -> Result<ArrayRef> {
     let field = Arc::new(Field::new("item", elements.data_type().clone(), true));
     Ok(Arc::new(ListArray::try_new(field, offsets, elements, None)?))
+}
+
+/// The elements of all lists of a state, one list after another: lists lie side by side, and none is NULL.
+pub(super) fn elements(lists: &ListArray) -> ArrayRef {
+    let (first, last) = (lists.value_offsets()[0] as usize, lists.value_offsets()[lists.len()] as usize);
+    lists.values().slice(first, last - first)
 }

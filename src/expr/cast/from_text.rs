@@ -98,7 +98,7 @@ fn decimals(texts: &StringViewArray, cast: &Cast, precision: u8, scale: u8) -> R
             None => None,
             Some(text) => match parse_decimal(text, precision, scale) {
                 Parsed::Number(value) => Some(value),
-                Parsed::TooLong => cast.overflow()?,
+                Parsed::TooLong => None, // as in Flink, also for CAST
                 Parsed::NoNumber => cast.reject(text)?,
             },
         };
@@ -192,7 +192,8 @@ pub(super) fn parse_decimal(text: &str, precision: u8, scale: u8) -> Parsed {
             None if number == 0 => break,
             None => 0,
         };
-        match decimal::fit(number * 10 + digit, decimal::PRECISION_MAX) {
+        let longer = number.checked_mul(10).map(|number| number + digit);
+        match longer.and_then(|longer| decimal::fit(longer, decimal::PRECISION_MAX)) {
             Some(longer) => number = longer,
             None => return Parsed::TooLong,
         }

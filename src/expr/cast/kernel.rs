@@ -34,8 +34,7 @@ impl Cast {
         let nested = matches!(from.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Row(_));
         let from_text = from.is_character() && !to.is_character() && !to.is_binary();
         let nanoseconds = matches!(to.kind, TypeKind::Timestamp(7..) | TypeKind::TimestampLtz(7..));
-        let not_null_decimal = !to.nullable && matches!(to.kind, TypeKind::Decimal(..));
-        from.kind != to.kind && (nested && !to.is_character() || from_text || nanoseconds || not_null_decimal)
+        from.kind != to.kind && (nested && !to.is_character() || from_text || nanoseconds)
     }
 
     /// Casts all values.
@@ -81,14 +80,5 @@ impl Cast {
         }
         let message = format!("cannot cast '{value}' to {}", self.to.kind_text());
         Err(Error::new(ErrorKind::InvalidCast, message).with_hint("TRY_CAST gives NULL instead of an error"))
-    }
-
-    /// What becomes of a number that a DECIMAL cannot hold: NULL, unless the column must not be NULL.
-    pub(super) fn overflow<T>(&self) -> Result<Option<T>> {
-        if self.to.nullable || self.mode == CastMode::Try {
-            return Ok(None);
-        }
-        let message = format!("a number does not fit {}, and the column is NOT NULL", self.to.kind_text());
-        Err(Error::new(ErrorKind::NumericOutOfRange, message))
     }
 }

@@ -58,7 +58,7 @@ where
         TypeKind::BigInt => Arc::new(unary::<T, _, Int64Type>(array, |n| n.into())),
         TypeKind::Float => Arc::new(unary::<T, _, Float32Type>(array, |n| n.into() as f32)),
         TypeKind::Double => Arc::new(unary::<T, _, Float64Type>(array, |n| n.into() as f64)),
-        TypeKind::Decimal(precision, scale) => to_decimals(array, cast, *precision, *scale, |n| {
+        TypeKind::Decimal(precision, scale) => to_decimals(array, *precision, *scale, |n| {
             decimal::rescale(n.into().into(), 0, *scale).and_then(|n| decimal::fit(n, *precision))
         })?,
         TypeKind::IntervalYearMonth => Arc::new(unary::<T, _, IntervalYearMonthType>(array, |n| n.into() as i32)),
@@ -85,7 +85,7 @@ where
         TypeKind::Float => Arc::new(unary::<T, _, Float32Type>(array, |n| n.into() as f32)),
         TypeKind::Double => Arc::new(unary::<T, _, Float64Type>(array, |n| n.into())),
         TypeKind::Decimal(precision, scale) => {
-            to_decimals(array, cast, *precision, *scale, |n| double_to_decimal(n.into(), *precision, *scale))?
+            to_decimals(array, *precision, *scale, |n| double_to_decimal(n.into(), *precision, *scale))?
         }
         _ => return Err(unreachable(cast)),
     })
@@ -113,30 +113,20 @@ fn decimals(array: &PrimitiveArray<Decimal128Type>, scale: u8, cast: &Cast) -> R
         TypeKind::BigInt => Arc::new(unary::<_, _, Int64Type>(array, |n| (n / unit) as i64)),
         TypeKind::Float => Arc::new(unary::<_, _, Float32Type>(array, |n| decimal::to_double(n, scale) as f32)),
         TypeKind::Double => Arc::new(unary::<_, _, Float64Type>(array, |n| decimal::to_double(n, scale))),
-        TypeKind::Decimal(to_precision, to_scale) => to_decimals(array, cast, *to_precision, *to_scale, |n| {
+        TypeKind::Decimal(to_precision, to_scale) => to_decimals(array, *to_precision, *to_scale, |n| {
             decimal::rescale(n, scale, *to_scale).and_then(|n| decimal::fit(n, *to_precision))
         })?,
         _ => return Err(unreachable(cast)),
     })
 }
 
+/// Numbers as decimals; what does not fit is NULL, as in Flink.
 fn to_decimals<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
-    cast: &Cast,
     precision: u8,
     scale: u8,
     convert: impl Fn(T::Native) -> Option<i128>,
 ) -> Result<ArrayRef> {
-    let mut builder = PrimitiveArray::<Decimal128Type>::builder(array.len());
-    for value in array {
-        let value = match value {
-            None => None,
-            Some(value) => match convert(value) {
-                None => cast.overflow()?,
-                value => value,
-            },
-        };
-        builder.append_option(value);
-    }
-    Ok(Arc::new(builder.finish().with_data_type(ArrowType::Decimal128(precision, scale as i8))))
+    let decimals: PrimitiveArray<Decimal128Type> = array.iter().map(|value| convert(value?)).collect();
+    Ok(Arc::new(decimals.with_data_type(ArrowType::Decimal128(precision, scale as i8))))
 }

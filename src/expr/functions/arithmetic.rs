@@ -15,11 +15,11 @@ use arrow::error::ArrowError;
 use super::args::Rows;
 use super::builtin::{Builtin, any_nullable, coerce};
 use super::datetime_arithmetic as datetime;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::common_type::common_number;
 use crate::expr::compile::{map_array, null_scalar};
 use crate::expr::{CastMode, Datum, EvalContext, Expr, decimal};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TypeKind, Value};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
@@ -90,6 +90,9 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if operator == Operator::Modulo && (l.is_approximate() || r.is_approximate()) {
         return Err(function.mismatch(&[left, right]));
     }
+    if operator == Operator::Divide && is_zero(&right) {
+        return Err(Error::new(ErrorKind::DivisionByZero, "division by zero").with_hint("the divisor is a constant"));
+    }
     let nullable = l.nullable || r.nullable;
     if let (true, Some(a), Some(b)) = (
         matches!((&l.kind, &r.kind), (TypeKind::Decimal(..), _) | (_, TypeKind::Decimal(..))),
@@ -114,6 +117,24 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     };
     let call = function.call(vec![coerce(left, &computed), coerce(right, &computed)], DataType::new(computed, nullable));
     Ok(narrow(call, &result))
+}
+
+/// Whether it is the constant zero: Flink refuses to plan a division by it, whatever its type.
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { input, .. } => is_zero(input),
+        Expr::Literal { value, .. } => match value {
+            Value::TinyInt(n) => *n == 0,
+            Value::SmallInt(n) => *n == 0,
+            Value::Int(n) => *n == 0,
+            Value::BigInt(n) => *n == 0,
+            Value::Float(n) => *n == 0.0,
+            Value::Double(n) => *n == 0.0,
+            Value::Decimal(n) => *n == 0,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// A result brought to a narrower kind.

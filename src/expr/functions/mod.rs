@@ -7,6 +7,7 @@ mod characters;
 mod comparison;
 mod conditional;
 mod datetime_arithmetic;
+mod digest;
 mod encoding;
 mod like;
 mod logic;
@@ -22,5 +23,6 @@ mod time_pattern;
 mod time_shift;
 mod time_text;
 mod unit;
+mod url;
 
 pub use registry::builtin_functions;

@@ -67,7 +67,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
             build_numbers::<Int32Type>(args, context, |row| {
                 let (text, pattern) = (text.get(row)?, pattern.get(row)?);
-                Some(regex.get(pattern)?.find_iter(text).count() as i32)
+                Some(all_matches(&regex.get(pattern)?, text).count() as i32)
             })
         })
     })
@@ -200,6 +200,19 @@ fn with_patterns(
     patterns.failure.into_inner().map_or(result, Err)
 }
 
+/// All matches as Java finds them: also an empty one right behind another.
+fn all_matches<'t>(regex: &Regex, text: &'t str) -> impl Iterator<Item = regex::Match<'t>> {
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let found = regex.find_at(text, from.filter(|from| *from <= text.len())?)?;
+        from = match found.is_empty() {
+            true => Some(found.end() + text[found.end()..].chars().next().map_or(1, char::len_utf8)),
+            false => Some(found.end()),
+        };
+        Some(found)
+    })
+}
+
 fn extract(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result<Datum> {
     let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
     let group = args.get(2).map(Numbers::<Int32Type>::of);
@@ -230,8 +243,9 @@ fn extract_all(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Re
             builder.append_null();
             continue;
         }
-        for captures in regex.captures_iter(text) {
-            builder.values().append_option(captures.get(group).map(|part| part.as_str()));
+        for found in all_matches(&regex, text) {
+            let captures = regex.captures_at(text, found.start());
+            builder.values().append_option(captures.and_then(|captures| captures.get(group)).map(|part| part.as_str()));
         }
         builder.append(true);
     }
@@ -243,7 +257,7 @@ fn replace(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result
     build_text(args, context, |row, out| {
         let (text, pattern, by) = (text.get(row)?, pattern.get(row)?, by.get(row)?);
         let mut rest = 0;
-        for found in patterns.get_valid(pattern)?.find_iter(text) {
+        for found in all_matches(&patterns.get_valid(pattern)?, text) {
             out.push_str(&text[rest..found.start()]);
             out.push_str(by);
             rest = found.end();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::builtin::Builtin;
 use super::{
-    arithmetic, comparison, conditional, encoding, like, logic, math, moment, nested, regexp, text_case, text_parts, time_parts,
-    time_shift, time_text,
+    arithmetic, comparison, conditional, digest, encoding, like, logic, math, moment, nested, regexp, text_case, text_parts,
+    time_parts, time_shift, time_text, url,
 };
 use crate::expr::{FunctionRegistry, ScalarFunction};
 
@@ -26,6 +26,8 @@ const FAMILIES: &[&[Builtin]] = &[
     time_text::FUNCTIONS,
     moment::FUNCTIONS,
     nested::FUNCTIONS,
+    digest::FUNCTIONS,
+    url::FUNCTIONS,
 ];
 
 /// Other names: alias and function.

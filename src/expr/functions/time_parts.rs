@@ -178,7 +178,7 @@ fn part_of_time(ms: i64, nanos: i64, unit: Unit) -> i64 {
         Unit::Day => Ymd::of_days(days).day.into(),
         Unit::Week => iso_week(days).1,
         Unit::Month => Ymd::of_days(days).month.into(),
-        Unit::Quarter => i64::from((Ymd::of_days(days).month + 2) / 3),
+        Unit::Quarter => i64::from(Ymd::of_days(days).month.div_ceil(3)),
         Unit::Year => year(),
         Unit::Decade => year().div_euclid(10),
         Unit::Century => (year() + 99).div_euclid(100),
@@ -233,7 +233,11 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> 
     map_array(args[0].clone(), |array| {
         Ok(match array.data_type() {
             ArrowType::Date32 => Arc::new(unary::<_, _, Date32Type>(array.as_primitive::<Date32Type>(), |days| {
-                round_ms(i64::from(days) * MS_PER_DAY, unit, up).div_euclid(MS_PER_DAY) as i32
+                match unit {
+                    // Flink counts the day of a DATE as begun.
+                    Unit::Day if up => days + 1,
+                    _ => round_ms(i64::from(days) * MS_PER_DAY, unit, up).div_euclid(MS_PER_DAY) as i32,
+                }
             })),
             ArrowType::Time32(_) => {
                 Arc::new(unary::<_, _, Time32MillisecondType>(array.as_primitive::<Time32MillisecondType>(), |ms| {

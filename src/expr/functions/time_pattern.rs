@@ -138,7 +138,7 @@ impl Time {
             'A' => self.time,
             'e' | 'c' => day_of_week(self.days),
             'w' => week_based(self.days).1,
-            _ => i64::from((self.date.month + 2) / 3), // q, Q
+            _ => i64::from(self.date.month.div_ceil(3)), // q, Q
         };
         pad(out, number, count);
     }

@@ -66,7 +66,10 @@ fn bind_diff(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if unit.months().is_none() && unit.milliseconds().is_none() {
         return Err(Error::unsupported(format!("TIMESTAMPDIFF with the unit {unit:?}")));
     }
-    let kind = if is_instant(&from) && is_instant(&to) { TypeKind::TimestampLtz(3) } else { TypeKind::Timestamp(3) };
+    if is_instant(&from) != is_instant(&to) {
+        return Err(function.mismatch(&[unit_arg, from, to]).with_hint("a TIMESTAMP_LTZ is compared with another one: CAST"));
+    }
+    let kind = if is_instant(&from) { TypeKind::TimestampLtz(3) } else { TypeKind::Timestamp(3) };
     let args = vec![unit_arg, coerce(from, &kind), coerce(to, &kind)];
     let nullable = any_nullable(&args);
     Ok(function.call(args, DataType::new(TypeKind::Int, nullable)))

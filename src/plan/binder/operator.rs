@@ -25,6 +25,9 @@ impl ExprBinder<'_, '_> {
             BinaryOperator::Eq | BinaryOperator::NotEq if is_row(left) && is_row(right) => {
                 self.row_equality(left, right, *op == BinaryOperator::NotEq)
             }
+            _ if is_row(left) && is_row(right) => {
+                Err(Error::unsupported(format!("{op} between rows")).with_hint("compare their fields"))
+            }
             _ => self.chain_of_calls(whole),
         }
     }

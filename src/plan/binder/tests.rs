@@ -266,6 +266,15 @@ fn names_are_made_unique() {
 }
 
 #[test]
+fn fields_of_rows() {
+    schema(
+        "SELECT r.x, t.r.y.z, r.*, (r).y, ROW(a, b), ARRAY[a][1], MAP['k', n]['k'] FROM t",
+        "x INT, z STRING, x0 INT, y ROW<`z` STRING>, EXPR$4 ROW<`z` STRING>, EXPR$5 ROW<`EXPR$0` INT, `EXPR$1` STRING> NOT NULL, \
+         EXPR$6 INT, EXPR$7 BIGINT",
+    );
+}
+
+#[test]
 fn group_by_uses_keys_as_a_whole() {
     plan(
         "SELECT a + 1 + 2, COUNT(*), SUM(n) FILTER (WHERE a > 1) AS s FROM t GROUP BY a + 1 HAVING COUNT(*) > 1",
@@ -563,15 +572,20 @@ fn insert_orders_and_casts() {
 
 #[test]
 fn order_of_a_subquery_counts_only_with_limit() {
-    plan("SELECT * FROM (SELECT a FROM s ORDER BY c) AS x", expect![[r#"
+    plan(
+        "SELECT * FROM (SELECT a FROM s ORDER BY c) AS x",
+        expect![[r#"
         Project(select=[a])
         +- Project(select=[a])
            +- Project(select=[a, c AS $sort1])
               +- TableSourceScan(table=[[c, d, s]], fields=[a, c])
 
         a INT
-    "#]]);
-    plan("SELECT * FROM (SELECT a FROM s ORDER BY c LIMIT 2) AS x", expect![[r#"
+    "#]],
+    );
+    plan(
+        "SELECT * FROM (SELECT a FROM s ORDER BY c LIMIT 2) AS x",
+        expect![[r#"
         Project(select=[a])
         +- Project(select=[a])
            +- Sort(orderBy=[$sort1 ASC], offset=[0], fetch=[2])
@@ -579,7 +593,8 @@ fn order_of_a_subquery_counts_only_with_limit() {
                  +- TableSourceScan(table=[[c, d, s]], fields=[a, c])
 
         a INT
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -711,6 +726,7 @@ fn what_is_not_supported_is_named() {
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
         ("SELECT * FROM s CROSS JOIN UNNEST(ARRAY[1]) AS u(x)", "UNNEST"),
         ("SELECT COUNT(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1' SECOND)", "the group window function TUMBLE"),
+        ("SELECT (a, c) < (1, 'x') FROM s", "< between rows"),
         ("INSERT OVERWRITE sink SELECT 1, 'a', 2", "INSERT OVERWRITE"),
     ] {
         let error = session().bind(sql).expect_err(sql);

@@ -18,7 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clock", &["error"]),
     ("config", &["error", "types"]),
     ("rpc", &["error", "clock", "types"]),
-    ("expr", &["error", "types", "config"]),
+    ("expr", &["error", "types", "config", "clock"]),
     ("catalog", &["error", "types", "config", "sql"]),
     ("sql", &["error", "types", "config", "catalog"]),
     ("stream_graph", &["error", "types", "catalog", "expr", "config"]),

@@ -1,3 +1,5 @@
+//! Expressions compiled and evaluated over small batches.
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array};

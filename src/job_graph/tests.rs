@@ -1,3 +1,5 @@
+//! Chaining and the JobGraph, by golden text.
+
 use expect_test::expect;
 
 use super::{NotChained, explain_edge, generate};

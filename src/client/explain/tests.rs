@@ -1,3 +1,5 @@
+//! EXPLAIN of small jobs in every format.
+
 use expect_test::{Expect, expect};
 
 use super::{ExplainFormat, explain};

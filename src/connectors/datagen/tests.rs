@@ -1,3 +1,5 @@
+//! What datagen makes of its options.
+
 use std::path::Path;
 
 use crate::clock::VirtualClock;

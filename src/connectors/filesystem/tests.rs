@@ -1,3 +1,5 @@
+//! Files read by splits and written as parts.
+
 use std::path::Path;
 use std::sync::Arc;
 

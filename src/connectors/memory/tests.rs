@@ -1,3 +1,5 @@
+//! Memory tables: appended, followed, folded.
+
 use std::path::Path;
 
 use arrow::array::{Int32Array, StringViewArray};

@@ -1,3 +1,5 @@
+//! Which changes each node emits and what is refused.
+
 use expect_test::{Expect, expect};
 
 use super::derive;

@@ -1,3 +1,5 @@
+//! LogicalPlans and the StreamGraphs made of them.
+
 use expect_test::{Expect, expect};
 
 use crate::error::ErrorKind;

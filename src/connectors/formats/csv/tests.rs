@@ -1,3 +1,5 @@
+//! CSV records as Flink reads and writes them.
+
 use super::*;
 use crate::connectors::formats::text::write_java;
 use crate::connectors::formats::{BadRecord, Block, Format};

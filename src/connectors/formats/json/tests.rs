@@ -1,3 +1,5 @@
+//! JSON records as Flink reads and writes them.
+
 use arrow::array::ArrayRef;
 
 use super::*;

@@ -48,22 +48,35 @@ pub struct OperatorHarness {
     output: TextOutput,
 }
 
-#[derive(Default)]
-struct TextOutput(String);
+/// Collects what comes out; a watermark that does not rise is dropped, as the contract of [`Output`] says.
+struct TextOutput {
+    text: String,
+    watermark: Watermark,
+}
+
+impl Default for TextOutput {
+    fn default() -> Self {
+        TextOutput { text: String::new(), watermark: Watermark::MIN }
+    }
+}
 
 impl Output for TextOutput {
     fn batch(&mut self, batch: Batch) -> Result<()> {
-        self.0.push_str(&format_batch(&batch));
+        self.text.push_str(&format_batch(&batch));
+        self.watermark = batch.steps().last().map_or(self.watermark, |last| last.max(self.watermark));
         Ok(())
     }
 
     fn watermark(&mut self, watermark: Watermark) -> Result<()> {
-        self.0.push_str(&format!("WATERMARK {watermark}\n"));
+        if watermark > self.watermark {
+            self.watermark = watermark;
+            self.text.push_str(&format!("WATERMARK {watermark}\n"));
+        }
         Ok(())
     }
 
     fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
-        self.0.push_str(&format!("{status:?}\n"));
+        self.text.push_str(&format!("{status:?}\n"));
         Ok(())
     }
 }
@@ -103,7 +116,7 @@ impl OperatorHarness {
     }
 
     fn done(&mut self) -> Result<String> {
-        Ok(std::mem::take(&mut self.output.0))
+        Ok(std::mem::take(&mut self.output.text))
     }
 
     /// Rows of input 0, in the form of [`super::pretty`]; what comes out.
@@ -130,12 +143,6 @@ impl OperatorHarness {
         if self.operator.next_processing_timer().is_some_and(|timer| timer <= now_ms) {
             self.operator.process_time(now_ms, &mut self.output)?;
         }
-        self.done()
-    }
-
-    /// A flush passes.
-    pub fn flush(&mut self) -> Result<String> {
-        self.operator.flush(&mut self.output)?;
         self.done()
     }
 
@@ -184,11 +191,6 @@ impl OperatorHarness {
     /// Rows that came too late.
     pub fn late_rows(&self) -> u64 {
         self.context.metrics.late_rows.load(Relaxed)
-    }
-
-    /// The functions of the test.
-    pub fn functions(&self) -> &FunctionRegistry {
-        &self.context.environment.functions
     }
 }
 

@@ -1,6 +1,8 @@
 //! Windows over a time attribute: which rows belong to which, aggregation by slices, and rows with their windows attached.
 
 mod assigner;
+#[cfg(test)]
+mod harness_tests;
 mod slices;
 mod time;
 mod window_aggregate;

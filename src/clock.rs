@@ -248,6 +248,24 @@ pub fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io
     std::thread::Builder::new().name(name.to_string()).spawn(work)
 }
 
+/// Does work on a thread of its own and gives its result; none if it takes longer than `limit_ms`. The thread is then left behind: only
+/// for programs that are about to end. A panic in the work is an error.
+pub fn run_within<T: Send + 'static>(
+    limit_ms: u64,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> crate::error::Result<Option<T>> {
+    let (sender, done) = std::sync::mpsc::channel();
+    spawn_thread(name, move || drop(sender.send(work())))?;
+    match done.recv_timeout(std::time::Duration::from_millis(limit_ms)) {
+        Ok(result) => Ok(Some(result)),
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Ok(None),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+            Err(crate::error::Error::internal(format!("the work of thread {name} panicked")))
+        }
+    }
+}
+
 /// A seed for random numbers where the user gave none.
 pub fn random_seed() -> u64 {
     fastrand::u64(..)

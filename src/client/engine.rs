@@ -15,7 +15,7 @@ use crate::expr::FunctionRegistry;
 use crate::job_graph::JobGraph;
 use crate::operators::Operators;
 use crate::rpc::Gateway;
-use crate::runtime::{Environment, ResultHub, ResultStream};
+use crate::runtime::{Environment, FlushId, ResultHub, ResultStream};
 use crate::types::ResultId;
 
 /// What runs the jobs of a session.
@@ -29,6 +29,7 @@ pub(super) struct Engine {
     options: MiniClusterOptions,
     cluster: Mutex<Option<MiniCluster>>,
     next_result: AtomicU64,
+    next_flush: AtomicU64,
 }
 
 impl Engine {
@@ -49,6 +50,7 @@ impl Engine {
             options,
             cluster: Mutex::new(None),
             next_result: AtomicU64::new(1),
+            next_flush: AtomicU64::new(1),
         }
     }
 
@@ -61,6 +63,11 @@ impl Engine {
     pub(super) fn new_result(&self) -> (ResultId, ResultStream) {
         let result = ResultId(self.next_result.fetch_add(1, Ordering::Relaxed));
         (result, self.results.register(result))
+    }
+
+    /// A flush that comes after all others.
+    pub(super) fn next_flush(&self) -> FlushId {
+        FlushId(self.next_flush.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The Dispatcher of the cluster, if it has been started: without it there is no job.

@@ -10,6 +10,7 @@ mod ddl;
 mod engine;
 mod entry;
 pub mod explain;
+mod flush;
 mod fold;
 mod job;
 mod output;

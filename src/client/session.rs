@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::engine::Engine;
 use super::explain::{self, ExplainFormat};
+use super::flush::{FollowedTables, FollowingJob};
 use super::job::{ASK_TIMEOUT, JobHandle};
 use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::show;
-use super::slt::Proof;
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, SystemClock, VirtualClock};
-use crate::cluster::{JobInfo, ListJobs, MiniClusterOptions};
+use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions, RequestMetrics};
 use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -24,7 +24,7 @@ use crate::job_graph;
 use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
 use crate::sql::{self, HintedOptions, Insert, Name, ParseOptions, ParsedStatement, Statement};
-use crate::types::ResultId;
+use crate::types::{JobId, ResultId};
 
 /// What a session starts with.
 pub struct SessionBuilder {
@@ -108,7 +108,12 @@ impl SessionBuilder {
     pub fn build(mut self) -> Session {
         self.cluster.memory_limit_bytes = self.configuration.bytes(&MEMORY_LIMIT) as usize;
         let engine = Engine::new(self.clock, self.services, self.functions, self.user_functions, self.cluster);
-        let state = State { catalog: CatalogManager::new(), configuration: self.configuration, base_dir: self.base_dir };
+        let state = State {
+            catalog: CatalogManager::new(),
+            configuration: self.configuration,
+            base_dir: self.base_dir,
+            following: Vec::new(),
+        };
         Session { engine: Arc::new(engine), state: Arc::new(Mutex::new(state)), virtual_clock: self.virtual_clock }
     }
 }
@@ -126,6 +131,8 @@ pub(super) struct State {
     pub(super) catalog: CatalogManager,
     pub(super) configuration: Configuration,
     pub(super) base_dir: PathBuf,
+    /// Running jobs that a flush can pass through.
+    following: Vec<FollowingJob>,
 }
 
 impl Default for Session {
@@ -241,15 +248,35 @@ impl Session {
         names
     }
 
-    /// Checks, from the counters of the cluster, that a test's mode took effect.
-    pub(super) async fn prove(&self, proof: Proof) -> Result<()> {
-        let _ = proof;
+    /// The running jobs that a flush can pass through.
+    pub(super) fn following_jobs(&self) -> Vec<FollowingJob> {
+        self.locked().following.clone()
+    }
+
+    /// A job is not flushed any more.
+    pub(super) fn forget_job(&self, job: JobId) {
+        self.locked().following.retain(|following| following.handle.id != job);
+    }
+
+    /// Jobs that have ended are not flushed any more.
+    pub(super) async fn forget_ended_jobs(&self) -> Result<()> {
+        let known = self.locked().following.len();
+        if known > 0 {
+            let running: Vec<JobId> =
+                self.jobs().await?.into_iter().filter(|job| !job.state.is_terminal()).map(|job| job.id).collect();
+            self.locked().following.retain(|following| running.contains(&following.handle.id));
+        }
         Ok(())
     }
 
-    /// Sends a flush through all running jobs and waits for their sinks.
-    pub(super) async fn flush(&self) -> Result<()> {
-        Ok(())
+    /// The counters of all jobs that run, and of the last ones that have ended.
+    pub(super) async fn all_metrics(&self) -> Result<Vec<JobMetrics>> {
+        let Some(dispatcher) = self.engine.running_dispatcher() else { return Ok(Vec::new()) };
+        let mut metrics = Vec::new();
+        for job in self.jobs().await? {
+            metrics.push(dispatcher.ask(RequestMetrics { job: job.id }, ASK_TIMEOUT).await?);
+        }
+        Ok(metrics)
     }
 
     /// What relative paths in statements start from, from now on.
@@ -294,7 +321,7 @@ impl Session {
         let schema = Arc::clone(query.logical.schema());
         let changelog = query.changelog.changes.mode();
         let close = rows.closer();
-        let job = self.run(&planned).await?;
+        let (job, _) = self.submit(&planned).await?;
         let watched = job.clone();
         // Where the collector cannot say how the query ended (it failed, or never started), the job's own end does.
         crate::clock::spawn(async move {
@@ -314,13 +341,23 @@ impl Session {
         Ok(Outcome::Job(self.run(&planned).await?).into())
     }
 
+    /// Runs a job that writes, and remembers it when it follows memory tables: flushes pass through it then.
     pub(super) async fn run(&self, planned: &PlannedJob) -> Result<JobHandle> {
-        let bounded = {
+        let (handle, tables) = self.submit(planned).await?;
+        if tables.can_be_flushed() {
+            self.forget_ended_jobs().await?;
+            self.locked().following.push(FollowingJob { handle: handle.clone(), tables });
+        }
+        Ok(handle)
+    }
+
+    async fn submit(&self, planned: &PlannedJob) -> Result<(JobHandle, FollowedTables)> {
+        let (bounded, tables) = {
             let state = self.locked();
             let cx = state.planner_context(&self.engine);
-            planned.is_bounded(&cx)?
+            (planned.is_bounded(&cx)?, FollowedTables::of(planned, &cx)?)
         };
-        self.engine.submit(job_graph::generate(&planned.stream_graph)?, bounded).await
+        self.engine.submit(job_graph::generate(&planned.stream_graph)?, bounded).await.map(|handle| (handle, tables))
     }
 
     /// What EXPLAIN shows: the plans of a query or of INSERTs, which are not run.

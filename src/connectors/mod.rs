@@ -17,5 +17,5 @@ mod print;
 mod testing;
 
 pub use factory::{BuiltinConnectors, ConnectorServices, descriptors};
-pub use memory::MemoryTables;
+pub use memory::{MemoryTables, NAME as MEMORY};
 pub use print::SharedWriter;

@@ -1,5 +1,6 @@
 //! The database that sqllogictest talks to: a session on virtual time under one mode.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,10 +18,31 @@ use crate::types::Batch;
 /// The time at which every file starts: 2024-01-01 00:00:00 UTC.
 const START_MS: i64 = 1_704_067_200_000;
 
+/// Threads for the tasks of a file: two show races, more would only fight with the other files.
+const WORKER_THREADS: usize = 2;
+
 /// A session on virtual time under one mode.
 pub struct Database {
     session: Session,
     mode: &'static Mode,
+}
+
+/// An error as a user sees it: with its place in the statement, its cause and its hint, so that files can expect them too.
+#[derive(Debug)]
+pub struct ShownError(Error);
+
+impl fmt::Display for ShownError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.render())
+    }
+}
+
+impl std::error::Error for ShownError {}
+
+impl From<Error> for ShownError {
+    fn from(error: Error) -> Self {
+        ShownError(error)
+    }
 }
 
 impl Database {
@@ -28,8 +50,8 @@ impl Database {
     pub fn new(file: &Path, mode: &'static Mode) -> Result<Self> {
         let mut builder = Session::builder()
             .virtual_clock(VirtualClock::new(START_MS))
-            .worker_threads(2)
-            .base_dir(file.parent().unwrap_or(Path::new(".")));
+            .worker_threads(WORKER_THREADS)
+            .base_dir(file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")));
         for (key, value) in mode.settings {
             builder = builder.set(key, value)?;
         }
@@ -45,13 +67,17 @@ impl Database {
         let result = self.session.execute(sql).await?;
         let output = match result.outcome {
             Outcome::Done => DBOutput::StatementComplete(0),
-            Outcome::Text(text) => lines(text.lines().map(|line| vec![line.to_string()])),
+            // An empty line would end the expected result.
+            Outcome::Text(text) => {
+                lines(text.lines().filter(|line| !line.trim().is_empty()).map(|line| vec![line.trim_end().to_string()]))
+            }
             Outcome::Rows(rows) => self.rows(rows).await?,
-            Outcome::Job(job) if job.bounded => {
-                job.wait().await?;
+            Outcome::Job(job) => {
+                if job.bounded {
+                    job.wait().await?;
+                }
                 DBOutput::StatementComplete(0)
             }
-            Outcome::Job(_) => DBOutput::StatementComplete(0),
         };
         self.session.flush().await?;
         Ok(output)
@@ -66,12 +92,12 @@ impl Database {
             let texts = writers.iter().zip(batch.columns()).map(|(writer, column)| {
                 let mut text = String::new();
                 writer.write(&mut text, column.as_ref(), row);
-                text
+                text.replace('\n', "\\n")
             });
             texts.collect()
         };
         let mut table = Vec::new();
-        if self.session.configuration().text(&RESULT_MODE).eq_ignore_ascii_case("changelog") {
+        if self.mode.shows_changes && self.session.configuration().text(&RESULT_MODE).eq_ignore_ascii_case("changelog") {
             while let Some(batch) = rows.next_batch().await? {
                 for row in 0..batch.num_rows() {
                     table.push([batch.kind(row).to_string()].into_iter().chain(cells(&batch, row)).collect());
@@ -98,11 +124,11 @@ fn lines(rows: impl IntoIterator<Item = Vec<String>>) -> DBOutput<DefaultColumnT
 
 #[async_trait::async_trait]
 impl AsyncDB for Database {
-    type Error = Error;
+    type Error = ShownError;
     type ColumnType = DefaultColumnType;
 
-    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>> {
-        self.execute(sql).await
+    async fn run(&mut self, sql: &str) -> std::result::Result<DBOutput<DefaultColumnType>, ShownError> {
+        self.execute(sql).await.map_err(ShownError)
     }
 
     async fn shutdown(&mut self) {
@@ -113,7 +139,7 @@ impl AsyncDB for Database {
         self.mode.name
     }
 
-    fn error_sql_state(error: &Error) -> Option<String> {
-        Some(error.kind().sqlstate().to_string())
+    fn error_sql_state(error: &ShownError) -> Option<String> {
+        Some(error.0.kind().sqlstate().to_string())
     }
 }

@@ -5,8 +5,13 @@
 //! and the next record waits for their sinks: so a file sees what its INSERTs have written.
 
 mod database;
+mod execution;
+mod files;
 mod modes;
+mod proof;
+mod records;
 mod trials;
 
-pub use modes::{MODES, Mode, Proof, mode};
+pub use modes::{MODES, Mode, mode};
+pub use proof::Proof;
 pub use trials::{run_folder, run_tests};

@@ -3,6 +3,8 @@
 //! A mode is a set of settings and a proof, read from the counters of the run, that it took effect: a mode that silently changes
 //! nothing would prove nothing.
 
+use super::proof::Proof;
+
 /// A way to execute a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Mode {
@@ -12,52 +14,41 @@ pub struct Mode {
     pub doc: &'static str,
     /// Settings before the first record.
     pub settings: &'static [(&'static str, &'static str)],
+    /// Whether the exact order of rows and the exact changes are compared, or only what they amount to.
+    pub shows_changes: bool,
     /// What the counters of a file's jobs must show.
     pub proof: Proof,
 }
 
-/// What the counters of a file's jobs must show for a mode to have taken effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// Nothing.
-    None,
-    /// No task ran more than one operator.
-    OneOperatorPerTask,
-    /// Some vertex ran this many subtasks.
-    Subtasks(u32),
-    /// No batch had more rows than this.
-    RowsPerBatch(u64),
-    /// No channel had more buffers in flight than this.
-    BuffersInFlight(u64),
-    /// All keyed state was in this many key groups.
-    KeyGroups(u32),
-}
-
 /// All modes, the default first.
 pub const MODES: &[Mode] = &[
-    Mode { name: "default", doc: "As a user runs it.", settings: &[], proof: Proof::None },
+    Mode { name: "default", doc: "As a user runs it.", settings: &[], shows_changes: true, proof: Proof::None },
     Mode {
         name: "unchained",
         doc: "Every operator in a task of its own.",
         settings: &[("pipeline.operator-chaining.enabled", "false")],
+        shows_changes: false,
         proof: Proof::OneOperatorPerTask,
     },
     Mode {
         name: "parallelism-4",
         doc: "Four subtasks an operator.",
         settings: &[("parallelism.default", "4")],
+        shows_changes: false,
         proof: Proof::Subtasks(4),
     },
     Mode {
         name: "batch-size-1",
         doc: "One row a batch: each row is processed, sent and answered alone.",
         settings: &[("execution.batch-rows", "1")],
+        shows_changes: false,
         proof: Proof::RowsPerBatch(1),
     },
     Mode {
         name: "one-key-group",
         doc: "All keys in one key group.",
         settings: &[("pipeline.max-parallelism", "1")],
+        shows_changes: false,
         proof: Proof::KeyGroups(1),
     },
     Mode {
@@ -68,6 +59,7 @@ pub const MODES: &[Mode] = &[
             ("taskmanager.network.memory.buffers-per-channel", "1"),
             ("taskmanager.network.memory.floating-buffers-per-gate", "0"),
         ],
+        shows_changes: false,
         proof: Proof::BuffersInFlight(1),
     },
 ];

@@ -1,28 +1,26 @@
 //! The list of trials: every file in every mode, run by libtest-mimic, whose output any Rust tool can read.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use sqllogictest::{DefaultColumnType, Record, Runner, default_column_validator, default_normalizer, default_validator};
+use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 
-use super::database::Database;
+use super::execution::{Effect, run_file, update_file};
+use super::files::{TestFile, find_files};
 use super::modes::{MODES, Mode, mode};
-use crate::client::Session;
+use super::proof::Proof;
+use crate::clock::run_within;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Of a hundred files, at most so many may skip a mode.
 const SKIPS_PER_CENT_MAX: usize = 5;
 
-/// A file to run: all of it, or the record at a line with the statements before it.
-#[derive(Debug, Clone)]
-struct TestFile {
-    path: PathBuf,
-    line: Option<u32>,
-    /// Modes that the file skips, with its reason: `# skip credit-1: reason`.
-    skips: Vec<(String, String)>,
-}
+/// How long a file may take in one mode. A file takes milliseconds; one that hangs is named instead of hanging the suite.
+const FILE_LIMIT_MS: u64 = 60_000;
+
+/// The modes that showed in at least one file.
+type ShownModes = Arc<Mutex<BTreeSet<&'static str>>>;
 
 /// `flott test`: runs files and folders; with `update`, writes the actual results of the default mode into the files.
 pub fn run_tests(paths: &[String], modes: &[String], update: bool) -> Result<ExitCode> {
@@ -33,17 +31,18 @@ pub fn run_tests(paths: &[String], modes: &[String], update: bool) -> Result<Exi
         modes.iter().map(|name| mode(name).ok_or_else(|| unknown_mode(name))).collect::<Result<_>>()?
     };
     if update {
-        for file in &files {
-            update_file(file)?;
-            eprintln!("updated {}", file.path.display());
+        for file in files {
+            let name = file.path.display().to_string();
+            within_limit(&name, move |_| update_file(&file))??;
+            eprintln!("updated {name}");
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let conclusion = libtest_mimic::run(&Arguments::default(), trials(&files, &modes));
-    Ok(conclusion.exit_code())
+    Ok(run(&Arguments::default(), &files, &modes, &ShownModes::default()).exit_code())
 }
 
-/// All files below a folder in all modes, with the arguments of `cargo test`: for the project's own tests.
+/// All files below a folder in all modes, with the arguments of `cargo test`: for the project's own tests. A mode that shows in no file
+/// fails too.
 pub fn run_folder(folder: &str) -> ExitCode {
     let files = match find_files(&[folder.to_string()]) {
         Ok(files) => files,
@@ -52,17 +51,37 @@ pub fn run_folder(folder: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let skipping = files.iter().filter(|file| !file.skips.is_empty()).count();
-    if skipping * 100 > files.len() * SKIPS_PER_CENT_MAX {
-        eprintln!("{skipping} of {} files skip a mode: at most {SKIPS_PER_CENT_MAX}% may", files.len());
+    let arguments = Arguments::from_args();
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list && !arguments.ignored;
+    if whole && let Err(complaint) = check_skips(&files) {
+        eprintln!("{complaint}");
         return ExitCode::FAILURE;
     }
-    for file in files.iter().filter(|file| !file.skips.is_empty()) {
+    let shown = ShownModes::default();
+    let conclusion = run(&arguments, &files, &MODES.iter().collect::<Vec<_>>(), &shown);
+    let shown = shown.lock().expect("no holder of this lock panics");
+    let silent = MODES.iter().find(|mode| mode.proof != Proof::None && !shown.contains(mode.name));
+    match silent {
+        Some(mode) if whole && !conclusion.has_failed() => {
+            eprintln!("mode {} took effect in no file: {}", mode.name, mode.doc);
+            ExitCode::FAILURE
+        }
+        _ => conclusion.exit_code(),
+    }
+}
+
+/// Names what is skipped, and refuses when it is too much.
+fn check_skips(files: &[TestFile]) -> std::result::Result<(), String> {
+    let skipping = files.iter().filter(|file| !file.skips.is_empty()).collect::<Vec<_>>();
+    for file in &skipping {
         for (mode, reason) in &file.skips {
             eprintln!("skipped: {} in mode {mode}: {reason}", file.path.display());
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials(&files, &MODES.iter().collect::<Vec<_>>())).exit_code()
+    if skipping.len() * 100 > files.len() * SKIPS_PER_CENT_MAX {
+        return Err(format!("{} of {} files skip a mode: at most {SKIPS_PER_CENT_MAX}% may", skipping.len(), files.len()));
+    }
+    Ok(())
 }
 
 fn unknown_mode(name: &str) -> Error {
@@ -70,125 +89,33 @@ fn unknown_mode(name: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, format!("unknown mode '{name}'")).with_hint(format!("one of {}", known.join(", ")))
 }
 
-fn find_files(paths: &[String]) -> Result<Vec<TestFile>> {
-    let mut found = Vec::new();
-    for path in paths {
-        let (path, line) = match path.rsplit_once(':') {
-            Some((file, line)) if line.chars().all(|c| c.is_ascii_digit()) && !line.is_empty() => (file, line.parse().ok()),
-            _ => (path.as_str(), None),
-        };
-        collect(Path::new(path), line, &mut found)?;
+fn run(arguments: &Arguments, files: &[TestFile], modes: &[&'static Mode], shown: &ShownModes) -> Conclusion {
+    let mut trials = Vec::new();
+    for file in files {
+        for mode in modes.iter().filter(|mode| !file.skips(mode.name)) {
+            let (file, mode, shown) = (file.clone(), *mode, Arc::clone(shown));
+            let name = format!("{}::{}", file.path.display(), mode.name);
+            trials.push(Trial::test(name.clone(), move || trial(&name, file, mode, &shown)));
+        }
     }
-    if found.is_empty() {
-        return Err(Error::new(ErrorKind::FileNotFound, format!("no *.slt file in {}", paths.join(", "))));
-    }
-    Ok(found)
+    libtest_mimic::run(arguments, trials)
 }
 
-fn collect(path: &Path, line: Option<u32>, found: &mut Vec<TestFile>) -> Result<()> {
-    if !path.is_dir() {
-        let text = std::fs::read_to_string(path).map_err(|cause| {
-            let error = Error::from(cause);
-            Error::new(error.kind(), format!("cannot read '{}'", path.display())).with_detail(error.message().to_string())
-        })?;
-        found.push(TestFile { path: path.to_path_buf(), line, skips: skips(&text) });
-        return Ok(());
-    }
-    let mut entries = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    entries.sort();
-    for entry in entries {
-        let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        // Files whose name begins with `_` are included by others.
-        if entry.is_dir() || (name.ends_with(".slt") && !name.starts_with('_')) {
-            collect(&entry, None, found)?;
-        }
+fn trial(name: &str, file: TestFile, mode: &'static Mode, shown: &ShownModes) -> std::result::Result<(), Failed> {
+    let effect = within_limit(name, move |place| run_file(&file, mode, place)).map_err(|error| error.render())??;
+    if effect == Effect::Shown {
+        shown.lock().expect("no holder of this lock panics").insert(mode.name);
     }
     Ok(())
 }
 
-fn skips(text: &str) -> Vec<(String, String)> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix("# skip "));
-    lines.filter_map(|rest| rest.split_once(':')).map(|(mode, why)| (mode.trim().to_string(), why.trim().to_string())).collect()
-}
-
-fn trials(files: &[TestFile], modes: &[&'static Mode]) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for file in files {
-        for mode in modes {
-            if file.skips.iter().any(|(skipped, _)| skipped == mode.name) {
-                continue;
-            }
-            let (file, mode) = (file.clone(), *mode);
-            let name = format!("{}::{}", file.path.display(), mode.name);
-            trials.push(Trial::test(name, move || run_file(&file, mode)));
-        }
-    }
-    trials
-}
-
-/// Runs a file in a mode on a runtime of its own.
-fn run_file(file: &TestFile, mode: &'static Mode) -> std::result::Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let session: Arc<Mutex<Option<Session>>> = Arc::default();
-        let mut runner = runner(file, mode, &session);
-        let records = sqllogictest::parse_file::<DefaultColumnType>(&file.path)?;
-        for record in records.into_iter().filter(|record| wanted(record, file.line)) {
-            if matches!(record, Record::Halt { .. }) {
-                break;
-            }
-            runner.run_async(record).await.map_err(|error| Failed::from(error.display(false).to_string()))?;
-        }
-        let proven = session.lock().expect("no holder of this lock panics").take();
-        if let Some(session) = proven {
-            session.prove(mode.proof).await.map_err(|error| Failed::from(format!("mode {}: {}", mode.name, error.render())))?;
-        }
-        runner.shutdown_async().await;
-        Ok(())
-    })
-}
-
-fn runner(
-    file: &TestFile,
-    mode: &'static Mode,
-    session: &Arc<Mutex<Option<Session>>>,
-) -> Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>> {
-    let (path, session) = (file.path.clone(), Arc::clone(session));
-    let mut runner = Runner::new(move || {
-        let database = Database::new(&path, mode);
-        if let Ok(database) = &database {
-            session.lock().expect("no holder of this lock panics").get_or_insert(database.session().clone());
-        }
-        async move { database }
-    });
-    runner.add_label(mode.name);
-    runner
-}
-
-/// Everything; or, for one line, all statements before it and the record that begins at or just before it.
-fn wanted(record: &Record<DefaultColumnType>, line: Option<u32>) -> bool {
-    let Some(line) = line else { return true };
-    match record {
-        Record::Statement { loc, .. } => loc.line() <= line,
-        Record::Query { loc, sql, .. } => loc.line() <= line && line <= loc.line() + sql.lines().count() as u32 + 1,
-        _ => true,
-    }
-}
-
-fn update_file(file: &TestFile) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let default = MODES.first().expect("there are modes");
-    runtime.block_on(async {
-        let session = Arc::default();
-        let mut runner = runner(file, default, &session);
-        let outcome = runner
-            .update_test_file(&file.path, " ", default_validator, default_normalizer, default_column_validator)
-            .await
-            .map_err(|error| {
-                Error::new(ErrorKind::InvalidArgument, format!("cannot update '{}'", file.path.display()))
-                    .with_detail(error.to_string())
-            });
-        runner.shutdown_async().await;
-        outcome
+/// Does the work of a file on a thread of its own. If it hangs, the error says where.
+fn within_limit<T: Send + 'static>(name: &str, work: impl FnOnce(&Mutex<String>) -> T + Send + 'static) -> Result<T> {
+    let place = Arc::new(Mutex::new(name.to_string()));
+    let written = Arc::clone(&place);
+    run_within(FILE_LIMIT_MS, "slt", move || work(&written))?.ok_or_else(|| {
+        let place = place.lock().map(|place| place.clone()).unwrap_or_default();
+        Error::new(ErrorKind::Timeout, format!("{name} did not end within {} s", FILE_LIMIT_MS / 1000))
+            .with_detail(format!("it hangs at {place}"))
     })
 }

@@ -26,6 +26,8 @@ pub struct RuntimeCounters {
     pub buffers_in_flight_max: AtomicU64,
     /// Most rows of a batch that went over a channel.
     pub batch_rows_max: AtomicU64,
+    /// Most key groups over which the keys of a task were spread.
+    pub key_groups_max: AtomicU64,
 }
 
 /// The channels of a process.

@@ -128,7 +128,9 @@ impl StreamTask {
         let Built { chain, contexts, input, source, metrics } =
             builder::build(&descriptor, &environment, &services.shuffle, &mailbox)
                 .map_err(|error| error.in_operator(name.clone()))?;
-        services.shuffle.counters().subtasks_run.fetch_add(1, Relaxed);
+        let counters = services.shuffle.counters();
+        counters.subtasks_run.fetch_add(1, Relaxed);
+        counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
         let source = source.map(|operator| SourceInput { operator, provider, request: None, starved: false, no_more: false });
         let (status, watched) = watch::channel(TaskStatus::Created);

@@ -1,0 +1,175 @@
+//! One file in one mode: its records in order, then the proof that the mode took effect.
+
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::Failed;
+use sqllogictest::{
+    DefaultColumnType, ExpectedError, Injected, QueryExpect, Record, RecordOutput, Runner, StatementExpect,
+    default_column_validator, default_validator, parse_file, update_record_with_output,
+};
+
+use super::database::Database;
+use super::files::TestFile;
+use super::modes::{MODES, Mode};
+use super::records::without_order;
+use crate::client::Session;
+use crate::error::{Error, ErrorKind, Result};
+
+type SltRecord = Record<DefaultColumnType>;
+
+/// Whether a mode showed in the counters of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It did.
+    Shown,
+    /// The file ran nothing that could show it.
+    NotShown,
+}
+
+/// Runs a file in a mode on a runtime of its own. `place` says at any time where it is.
+pub fn run_file(file: &TestFile, mode: &'static Mode, place: &Mutex<String>) -> std::result::Result<Effect, Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let sessions = Sessions::default();
+        let mut runner = runner(file, mode, &sessions);
+        let outcome = run_records(file, mode, &mut runner, place).await;
+        let proof = match &outcome {
+            Ok(()) => prove(mode, &sessions).await,
+            Err(_) => Ok(Effect::NotShown),
+        };
+        runner.shutdown_async().await;
+        outcome.and(proof)
+    })
+}
+
+async fn run_records(
+    file: &TestFile,
+    mode: &'static Mode,
+    runner: &mut Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>>,
+    place: &Mutex<String>,
+) -> std::result::Result<(), Failed> {
+    for record in parse_file::<DefaultColumnType>(&file.path)?.into_iter().filter(|record| wanted(record, file.line)) {
+        if matches!(record, Record::Halt { .. }) {
+            break;
+        }
+        if let Record::Statement { loc, .. } | Record::Query { loc, .. } = &record {
+            *place.lock().expect("no holder of this lock panics") = loc.to_string();
+        }
+        let record = if mode.shows_changes { record } else { without_order(record) };
+        runner.run_async(record).await.map_err(|error| error.display(false).to_string())?;
+    }
+    Ok(())
+}
+
+/// The sessions of a file: one for each connection that it names.
+type Sessions = Arc<Mutex<Vec<Session>>>;
+
+async fn prove(mode: &Mode, sessions: &Sessions) -> std::result::Result<Effect, Failed> {
+    let sessions = std::mem::take(&mut *sessions.lock().expect("no holder of this lock panics"));
+    let mut effect = Effect::NotShown;
+    for session in sessions {
+        if mode.proof.check(&session).await.map_err(|error| format!("mode {}: {}", mode.name, error.render()))? {
+            effect = Effect::Shown;
+        }
+    }
+    Ok(effect)
+}
+
+fn runner(
+    file: &TestFile,
+    mode: &'static Mode,
+    sessions: &Sessions,
+) -> Runner<Database, impl sqllogictest::MakeConnection<Conn = Database> + use<>> {
+    let (path, sessions) = (file.path.clone(), Arc::clone(sessions));
+    let mut runner = Runner::new(move || {
+        let database = Database::new(&path, mode);
+        if let Ok(database) = &database {
+            sessions.lock().expect("no holder of this lock panics").push(database.session().clone());
+        }
+        async move { database.map_err(super::database::ShownError::from) }
+    });
+    runner.with_normalizer(as_written);
+    runner
+}
+
+/// Values are compared as they are: spaces count, but for those at the end of a line.
+#[allow(clippy::ptr_arg)] // the signature is sqllogictest's
+fn as_written(value: &String) -> String {
+    value.trim_end().to_string()
+}
+
+/// Everything; or, for one line, all statements before it and the record that spans it.
+fn wanted(record: &SltRecord, line: Option<u32>) -> bool {
+    let Some(line) = line else { return true };
+    match record {
+        Record::Statement { loc, .. } | Record::System { loc, .. } => loc.line() <= line,
+        Record::Query { loc, sql, expected, .. } => {
+            let results = if let QueryExpect::Results { results, .. } = expected { results.len() } else { 0 };
+            loc.line() <= line && line <= loc.line() + (sql.lines().count() + 1 + results) as u32
+        }
+        _ => true,
+    }
+}
+
+/// Writes the actual results of the default mode into a file. Included files stay as they are.
+pub fn update_file(file: &TestFile) -> Result<()> {
+    let failed = |cause: String| {
+        Error::new(ErrorKind::InvalidArgument, format!("cannot update '{}'", file.path.display())).with_detail(cause)
+    };
+    let records = parse_file::<DefaultColumnType>(&file.path).map_err(|error| failed(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let text = runtime.block_on(async {
+        let mut runner = runner(file, MODES.first().expect("there are modes"), &Sessions::default());
+        let (mut text, mut includes, mut halted) = (String::new(), 0, false);
+        for record in records {
+            match &record {
+                Record::Injected(Injected::BeginInclude(_)) => includes += 1,
+                Record::Injected(Injected::EndInclude(_)) => includes -= 1,
+                Record::Halt { .. } => halted = true,
+                _ => {}
+            }
+            let updated = if halted || matches!(record, Record::Injected(_) | Record::Include { .. }) {
+                record
+            } else {
+                updated(&mut runner, record).await
+            };
+            if includes == 0 && !matches!(updated, Record::Injected(_)) {
+                text.push_str(&format!("{updated}\n"));
+            }
+        }
+        runner.shutdown_async().await;
+        text
+    });
+    Ok(std::fs::write(&file.path, text.trim_end().to_string() + "\n")?)
+}
+
+/// A record with what it gives now as its expectation.
+async fn updated(
+    runner: &mut Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>>,
+    record: SltRecord,
+) -> SltRecord {
+    let output = runner.apply_record(record.clone()).await;
+    if keeps_sqlstate(&record, &output) {
+        return record;
+    }
+    let separator = " ";
+    update_record_with_output(&record, &output, separator, default_validator, as_written, default_column_validator)
+        .unwrap_or(record)
+}
+
+/// Whether a record expects an SQLSTATE and gets it.
+fn keeps_sqlstate(record: &SltRecord, output: &RecordOutput<DefaultColumnType>) -> bool {
+    let expected = match record {
+        Record::Statement { expected: StatementExpect::Error(expected), .. } => expected,
+        Record::Query { expected: QueryExpect::Error(expected), .. } => expected,
+        _ => return false,
+    };
+    let (
+        ExpectedError::SqlState(state),
+        RecordOutput::Statement { error: Some(error), .. } | RecordOutput::Query { error: Some(error), .. },
+    ) = (expected, output)
+    else {
+        return false;
+    };
+    error.to_string().starts_with(&format!("error ({state})"))
+}

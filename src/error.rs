@@ -159,7 +159,8 @@ impl ErrorKind {
 }
 
 /// What went wrong, where, and what to do about it.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, thiserror::Error)]
+#[error("{}{}", .0.message, .0.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default())]
 pub struct Error(Box<Inner>);
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -288,23 +289,11 @@ fn caret_lines(line: &str, span: Span) -> String {
     format!("\n{gutter} |\n{number} | {shown}\n{gutter} | {}{}", " ".repeat((start - 1) as usize), "^".repeat(width as usize))
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
-        if let Some(detail) = &self.0.detail {
-            write!(f, ": {detail}")?;
-        }
-        Ok(())
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render())
     }
 }
-
-impl std::error::Error for Error {}
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {

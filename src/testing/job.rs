@@ -188,7 +188,7 @@ impl TestJob {
     /// Starts all tasks on the current tokio runtime.
     pub fn start(&self) -> Result<Vec<TaskHandle>> {
         let start = |(task, handle): (StreamTask, TaskHandle)| {
-            tokio::spawn(task.map(drop));
+            crate::clock::spawn(task.map(drop));
             handle
         };
         Ok(self.build()?.into_iter().map(start).collect())

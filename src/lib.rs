@@ -26,4 +26,7 @@ mod testing;
 mod tidy;
 pub mod types;
 
+pub use arrow;
+pub use client::{ChangeBatch, EmbeddedTable, JobHandle, Outcome, RowStream, ScalarFn, Session, SessionBuilder, StatementResult};
 pub use error::{Error, ErrorKind, Result};
+pub use types::{DataType, RowKind, TypeKind};

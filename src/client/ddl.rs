@@ -97,7 +97,7 @@ impl Session {
             AlterTable::Rename(new_name) => {
                 let (path, _) = state.catalog.resolve(name)?;
                 state.catalog.rename_table(name, new_name)?;
-                self.engine.connectors.memory().rename_table(&path, &state.catalog.path(new_name));
+                self.engine.connectors.rename_table(&path, &state.catalog.path(new_name));
                 return Ok(Vec::new());
             }
             AlterTable::Set(options) => (state.catalog.with_options(name, options)?, options.clone()),
@@ -116,7 +116,7 @@ impl Session {
                 if state.catalog.drop_table(name, temporary, if_exists)?
                     && let Some(path) = path
                 {
-                    self.engine.connectors.memory().drop_table(&path);
+                    self.engine.connectors.forget_table(&path);
                 }
             }
             DropKind::View => drop(state.catalog.drop_view(name, temporary, if_exists)?),

@@ -24,7 +24,6 @@ pub(super) struct Engine {
     pub(super) connectors: Arc<BuiltinConnectors>,
     pub(super) descriptors: ConnectorRegistry,
     pub(super) functions: Arc<FunctionRegistry>,
-    user_functions: Vec<String>,
     results: Arc<ResultHub>,
     options: MiniClusterOptions,
     cluster: Mutex<Option<MiniCluster>>,
@@ -37,7 +36,6 @@ impl Engine {
         clock: Arc<dyn Clock>,
         services: ConnectorServices,
         functions: FunctionRegistry,
-        user_functions: Vec<String>,
         options: MiniClusterOptions,
     ) -> Self {
         Engine {
@@ -45,18 +43,12 @@ impl Engine {
             connectors: Arc::new(BuiltinConnectors::new(services)),
             descriptors: connectors::descriptors(),
             functions: Arc::new(functions),
-            user_functions,
             results: Arc::default(),
             options,
             cluster: Mutex::new(None),
             next_result: AtomicU64::new(1),
             next_flush: AtomicU64::new(1),
         }
-    }
-
-    /// Whether a function came from the program.
-    pub(super) fn is_user_function(&self, name: &str) -> bool {
-        self.user_functions.iter().any(|function| function.eq_ignore_ascii_case(name))
     }
 
     /// A place where the rows of a SELECT are collected.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::cluster::{AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestMetrics};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::Gateway;
 use crate::runtime::FlushId;
 use crate::types::JobId;
@@ -46,10 +46,18 @@ impl JobHandle {
         self.dispatcher.ask(RequestMetrics { job: self.id }, ASK_TIMEOUT).await
     }
 
-    /// Cancels it and waits until it has stopped.
+    /// Cancels it and waits until it has stopped. A job that has ended already stays as it is.
     pub async fn cancel(&self) -> Result<()> {
-        self.dispatcher.ask(CancelJob { job: self.id }, ASK_TIMEOUT).await?;
-        self.result().await.map(drop)
+        // Ended: by itself, long ago and forgotten, or with its session.
+        let ended = |error: &Error| matches!(error.kind(), ErrorKind::NotRunning | ErrorKind::UndefinedObject);
+        match self.dispatcher.ask(CancelJob { job: self.id }, ASK_TIMEOUT).await {
+            Ok(()) => match self.result().await {
+                Err(error) if !ended(&error) => Err(error),
+                _ => Ok(()),
+            },
+            Err(error) if ended(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Cancels it without waiting.

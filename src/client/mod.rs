@@ -7,6 +7,7 @@ mod builtin_rows;
 mod call;
 pub mod cli;
 mod ddl;
+pub mod embedded;
 mod engine;
 mod entry;
 pub mod explain;
@@ -23,6 +24,7 @@ mod show;
 pub mod slt;
 mod stopwatch;
 
+pub use embedded::{EmbeddedTable, ScalarFn};
 pub use entry::main;
 pub use fold::ChangelogFold;
 pub use job::JobHandle;

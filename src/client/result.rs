@@ -1,18 +1,22 @@
 //! What a statement gives: nothing, text, rows, or a job that runs on.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use arrow::array::RecordBatch;
-use futures::{Stream, StreamExt};
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
 
 use super::ChangelogFold;
 use super::job::JobHandle;
+use crate::cluster::JobResult;
 use crate::config::Notice;
 use crate::error::Result;
+use crate::expr::text::{TextStyle, ValueWriter};
 use crate::runtime::ResultStream;
-use crate::types::{Batch, ChangelogMode, RowKind, SchemaRef};
+use crate::types::{Batch, ChangelogMode, Field, RowKind, SchemaRef, TimeZone};
 
 /// What a statement gave, with what should be said about it.
 #[derive(Debug)]
@@ -41,13 +45,47 @@ pub enum Outcome {
 pub struct RowStream {
     schema: SchemaRef,
     changelog: ChangelogMode,
+    time_zone: TimeZone,
     source: RowSource,
 }
 
 #[derive(Debug)]
 enum RowSource {
     Ready(Option<Batch>),
-    Job { stream: ResultStream, job: JobHandle, finished: bool },
+    Job(Box<Running>),
+}
+
+/// The rows of a job that runs.
+struct Running {
+    stream: ResultStream,
+    job: JobHandle,
+    /// How the job ends; none = it has ended. Where the collector cannot say how the query ended (it failed, or never started), the
+    /// job's own end does.
+    end: Option<BoxFuture<'static, Result<JobResult>>>,
+    finished: bool,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.job)
+    }
+}
+
+impl Running {
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
+        if self.finished {
+            return Poll::Ready(None);
+        }
+        if let Some(end) = &mut self.end
+            && let Poll::Ready(ended) = end.poll_unpin(context)
+        {
+            self.end = None;
+            (self.stream.closer())(ended.and_then(JobResult::into_result).map(drop));
+        }
+        let next = ready!(self.stream.poll_next_unpin(context));
+        self.finished = !matches!(next, Some(Ok(_)));
+        Poll::Ready(next)
+    }
 }
 
 /// A record batch with the kind of each row.
@@ -62,12 +100,22 @@ pub struct ChangeBatch {
 impl RowStream {
     /// Rows that are there already.
     pub fn ready(schema: SchemaRef, batch: Batch) -> Self {
-        RowStream { schema, changelog: ChangelogMode::InsertOnly, source: RowSource::Ready(Some(batch)) }
+        let source = RowSource::Ready(Some(batch));
+        RowStream { schema, changelog: ChangelogMode::InsertOnly, time_zone: TimeZone::UTC, source }
     }
 
     /// The rows that a job collects.
     pub fn of_job(schema: SchemaRef, changelog: ChangelogMode, stream: ResultStream, job: JobHandle) -> Self {
-        RowStream { schema, changelog, source: RowSource::Job { stream, job, finished: false } }
+        let watched = job.clone();
+        let end = async move { watched.result().await }.boxed();
+        let running = Running { stream, job, end: Some(end), finished: false };
+        RowStream { schema, changelog, time_zone: TimeZone::UTC, source: RowSource::Job(Box::new(running)) }
+    }
+
+    /// The same rows, whose instants are shown in a zone: the session's.
+    pub(super) fn in_time_zone(mut self, time_zone: TimeZone) -> Self {
+        self.time_zone = time_zone;
+        self
     }
 
     /// The columns.
@@ -84,7 +132,7 @@ impl RowStream {
     pub fn job(&self) -> Option<&JobHandle> {
         match &self.source {
             RowSource::Ready(_) => None,
-            RowSource::Job { job, .. } => Some(job),
+            RowSource::Job(running) => Some(&running.job),
         }
     }
 
@@ -100,11 +148,7 @@ impl RowStream {
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Batch>>> {
         match &mut self.source {
             RowSource::Ready(batch) => Poll::Ready(batch.take().map(Ok)),
-            RowSource::Job { stream, finished, .. } => {
-                let next = futures::ready!(stream.poll_next_unpin(context));
-                *finished |= !matches!(next, Some(Ok(_)));
-                Poll::Ready(next)
-            }
+            RowSource::Job(running) => running.poll_batch(context),
         }
     }
 
@@ -116,13 +160,31 @@ impl RowStream {
         }
         fold.to_batch()?.to_record_batch(&self.schema)
     }
+
+    /// As [`RowStream::collect`], each value as the text that a table shows: `<NULL>`, `2024-01-01 00:00:00.000`, `[1, 2]`. Instants are
+    /// shown in the session's zone.
+    pub async fn collect_text(mut self) -> Result<Vec<Vec<String>>> {
+        let mut fold = ChangelogFold::new(&self.schema)?;
+        while let Some(batch) = self.next_batch().await? {
+            fold.apply(&batch)?;
+        }
+        let (batch, zone) = (fold.to_batch()?, self.time_zone);
+        let writer = |field: &Field| ValueWriter::new(&field.data_type, TextStyle::Display, zone);
+        let writers: Vec<ValueWriter> = self.schema.fields.iter().map(writer).collect();
+        let cell = |row: usize, column: usize| {
+            let mut text = String::new();
+            writers[column].write(&mut text, batch.column(column).as_ref(), row);
+            text
+        };
+        Ok((0..batch.num_rows()).map(|row| (0..writers.len()).map(|column| cell(row, column)).collect()).collect())
+    }
 }
 
 impl Stream for RowStream {
     type Item = Result<ChangeBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = futures::ready!(self.poll_batch(context));
+        let next = ready!(self.poll_batch(context));
         let schema = Arc::clone(&self.schema);
         Poll::Ready(next.map(|batch| {
             let batch = batch?;
@@ -134,8 +196,10 @@ impl Stream for RowStream {
 
 impl Drop for RowStream {
     fn drop(&mut self) {
-        if let RowSource::Job { job, finished: false, .. } = &self.source {
-            job.cancel_in_background();
+        if let RowSource::Job(running) = &self.source
+            && !running.finished
+        {
+            running.job.cancel_in_background();
         }
     }
 }

@@ -32,7 +32,6 @@ pub struct SessionBuilder {
     virtual_clock: Option<Arc<VirtualClock>>,
     services: ConnectorServices,
     functions: FunctionRegistry,
-    user_functions: Vec<String>,
     configuration: Configuration,
     base_dir: PathBuf,
     cluster: MiniClusterOptions,
@@ -47,7 +46,6 @@ impl Default for SessionBuilder {
             virtual_clock: None,
             services: ConnectorServices::default(),
             functions,
-            user_functions: Vec::new(),
             configuration: Configuration::default(),
             base_dir: PathBuf::new(),
             cluster: MiniClusterOptions::default(),
@@ -87,14 +85,9 @@ impl SessionBuilder {
         Ok(self)
     }
 
-    /// A scalar function of the program, to be called from SQL by its name.
-    pub fn scalar_function(mut self, function: impl ScalarFunction + 'static) -> Result<Self> {
-        let name = function.name().to_string();
-        if self.functions.scalar(&name).is_some() || self.functions.aggregate(&name).is_some() {
-            return Err(Error::new(ErrorKind::DuplicateObject, format!("function \"{name}\" exists already")));
-        }
-        self.functions.register_scalar(&name, Arc::new(function));
-        self.user_functions.push(name);
+    /// A scalar function of the program, to be called from SQL by its name. [`Session::register_function`] adds more later.
+    pub fn scalar_function(self, function: impl ScalarFunction + 'static) -> Result<Self> {
+        self.functions.register_user(Arc::new(function))?;
         Ok(self)
     }
 
@@ -107,7 +100,7 @@ impl SessionBuilder {
     /// The session. Starts nothing yet.
     pub fn build(mut self) -> Session {
         self.cluster.memory_limit_bytes = self.configuration.bytes(&MEMORY_LIMIT) as usize;
-        let engine = Engine::new(self.clock, self.services, self.functions, self.user_functions, self.cluster);
+        let engine = Engine::new(self.clock, self.services, self.functions, self.cluster);
         let state = State {
             catalog: CatalogManager::new(),
             configuration: self.configuration,
@@ -235,7 +228,7 @@ impl Session {
     pub(super) fn known_names(&self) -> KnownNames {
         let state = self.locked();
         let mut names = KnownNames {
-            functions: self.engine.functions.names().map(str::to_string).collect(),
+            functions: self.engine.functions.names(),
             settings: SETTINGS.iter().map(|setting| setting.key.to_string()).collect(),
             ..KnownNames::default()
         };
@@ -320,17 +313,9 @@ impl Session {
         let query = planned.queries.first().ok_or_else(|| Error::internal("a SELECT plans to one query"))?;
         let schema = Arc::clone(query.logical.schema());
         let changelog = query.changelog.changes.mode();
-        let close = rows.closer();
         let (job, _) = self.submit(&planned).await?;
-        let watched = job.clone();
-        // Where the collector cannot say how the query ended (it failed, or never started), the job's own end does.
-        crate::clock::spawn(async move {
-            close(match watched.result().await {
-                Ok(result) => result.into_result().map(drop),
-                Err(error) => Err(error),
-            });
-        });
-        Ok(Outcome::Rows(RowStream::of_job(schema, changelog, rows, job)).into())
+        let rows = RowStream::of_job(schema, changelog, rows, job).in_time_zone(self.configuration().time_zone());
+        Ok(Outcome::Rows(rows).into())
     }
 
     async fn run_inserts(&self, inserts: &[Insert], hints: &[HintedOptions]) -> Result<StatementResult> {

@@ -26,8 +26,8 @@ pub(super) fn show(what: &Show, state: &State, engine: &Engine) -> Result<Outcom
         Show::Views { from, like } => names("view name", catalog.list_views(from.as_ref(), &LikeFilter::new(like.as_ref()))?),
         Show::Functions { user_only, like } => {
             let filter = LikeFilter::new(like.as_ref());
-            let listed = functions.names().filter(|name| !user_only || engine.is_user_function(name));
-            names("function name", listed.map(str::to_lowercase).filter(|name| filter.fits(name)))
+            let listed = functions.names().into_iter().filter(|name| !user_only || functions.is_user_function(name));
+            names("function name", listed.map(|name| name.to_lowercase()).filter(|name| filter.fits(name)))
         }
         Show::Columns { table, like } => {
             let filter = LikeFilter::new(like.as_ref());
@@ -83,7 +83,7 @@ fn function_rows(name: &Name, functions: &FunctionRegistry) -> Result<RowStream>
         (None, Some(function)) => ("AGGREGATE", function.signatures().to_string()),
         (None, None) => {
             let error = Error::new(ErrorKind::UndefinedFunction, format!("function \"{wanted}\" not found")).at(name.span);
-            return Err(match nearest(&wanted, functions.names()) {
+            return Err(match nearest(&wanted, functions.names().iter().map(String::as_str)) {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
                 None => error,
             });

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use super::blackhole::{self, BlackholeWriter};
 use super::datagen::{self, DatagenDescriptor};
 use super::descriptor::{no_sink, no_source};
+use super::embedded::{self, EmbeddedDescriptor, EmbeddedSource, EmbeddedTables};
 use super::filesystem::{self, FileSink, FilesystemDescriptor, FilesystemSource};
 use super::memory::{self, MemoryDescriptor, MemorySource, MemoryTables, MemoryWriter};
 use super::nexmark::{self, NexmarkDescriptor};
 use super::print::{self, PrintWriter, SharedWriter};
-use crate::catalog::{ConnectorDescriptor, ConnectorRegistry};
+use crate::catalog::{ConnectorDescriptor, ConnectorRegistry, ObjectPath};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::runtime::{ConnectorFactory, SinkContext, SinkWriter, Source};
 use crate::stream_graph::{SinkSpec, SourceSpec};
@@ -24,6 +25,8 @@ pub struct ConnectorServices {
     pub stderr: SharedWriter,
     /// The tables of `memory`.
     pub memory: Arc<MemoryTables>,
+    /// The tables that the program has registered.
+    pub embedded: Arc<EmbeddedTables>,
 }
 
 impl Default for ConnectorServices {
@@ -33,6 +36,7 @@ impl Default for ConnectorServices {
             stdout: Arc::new(Mutex::new(std::io::stdout())),
             stderr: Arc::new(Mutex::new(std::io::stderr())),
             memory: Arc::default(),
+            embedded: Arc::default(),
         }
     }
 }
@@ -61,11 +65,31 @@ impl BuiltinConnectors {
     }
 }
 
+impl BuiltinConnectors {
+    /// The tables that the program has registered.
+    pub fn embedded(&self) -> &Arc<EmbeddedTables> {
+        &self.services.embedded
+    }
+
+    /// A table is gone: so are the rows that this process keeps for it.
+    pub fn forget_table(&self, table: &ObjectPath) {
+        self.services.memory.drop_table(table);
+        self.services.embedded.drop_table(table);
+    }
+
+    /// A table has another name: so have the rows that this process keeps for it.
+    pub fn rename_table(&self, table: &ObjectPath, new_name: &ObjectPath) {
+        self.services.memory.rename_table(table, new_name);
+        self.services.embedded.rename_table(table, new_name);
+    }
+}
+
 /// All connectors, as the planner sees them.
 pub fn descriptors() -> ConnectorRegistry {
-    let all: [Arc<dyn ConnectorDescriptor>; 6] = [
+    let all: [Arc<dyn ConnectorDescriptor>; 7] = [
         Arc::new(blackhole::descriptor()),
         Arc::new(DatagenDescriptor),
+        Arc::new(EmbeddedDescriptor),
         Arc::new(FilesystemDescriptor),
         Arc::new(MemoryDescriptor),
         Arc::new(NexmarkDescriptor),
@@ -87,6 +111,7 @@ impl ConnectorFactory for BuiltinConnectors {
     fn source(&self, spec: &SourceSpec) -> Result<Box<dyn Source>> {
         match spec.connector.as_str() {
             datagen::NAME => Ok(Box::new(datagen::source(spec)?)),
+            embedded::NAME => Ok(Box::new(EmbeddedSource::new(spec, &self.services.embedded))),
             filesystem::NAME => Ok(Box::new(FilesystemSource::new(spec)?)),
             memory::NAME => Ok(Box::new(MemorySource::new(spec, &self.services.memory)?)),
             nexmark::NAME => Ok(Box::new(nexmark::source(spec)?)),
@@ -104,7 +129,7 @@ impl ConnectorFactory for BuiltinConnectors {
             }
             filesystem::NAME => Ok(Box::new(FileSink::new(spec, &context)?)),
             memory::NAME => Ok(Box::new(MemoryWriter::new(spec, &self.services.memory)?)),
-            name @ (datagen::NAME | nexmark::NAME) => Err(no_sink(name)),
+            name @ (datagen::NAME | embedded::NAME | nexmark::NAME) => Err(no_sink(name)),
             other => Err(unknown(other)),
         }
     }

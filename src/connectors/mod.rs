@@ -5,6 +5,7 @@
 mod blackhole;
 mod datagen;
 mod descriptor;
+pub mod embedded;
 mod factory;
 mod filesystem;
 pub mod formats;

@@ -121,7 +121,7 @@ impl Node {
                 let function = registry
                     .scalar(name)
                     .ok_or_else(|| Error::new(ErrorKind::UndefinedFunction, format!("function \"{name}\" not found")))?;
-                Node::Call { function: Arc::clone(function), args: terms(args)?, data_type: data_type.clone() }
+                Node::Call { function, args: terms(args)?, data_type: data_type.clone() }
             }
             Expr::Cast { input, data_type, mode } => {
                 Node::Cast { input: Box::new(term(input)?), cast: Cast::new(&input.data_type(), data_type, *mode)? }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
 use arrow::compute::take;
 
 use super::{AggregateCall, Expr};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::types::{DataType, RowKinds, TimeZone, Watermark};
 
 /// An argument or a result: a value for each row, or one for all.
@@ -146,10 +146,13 @@ pub trait GroupsAccumulator: Send {
 }
 
 /// All functions that a session knows, by name. Cheap to clone; user functions shadow nothing (a taken name is an error).
+///
+/// Clones share the user's functions: one that is registered while jobs run is known to later jobs of the same cluster.
 #[derive(Debug, Clone, Default)]
 pub struct FunctionRegistry {
     scalars: BTreeMap<String, Arc<dyn ScalarFunction>>,
     aggregates: BTreeMap<String, Arc<dyn AggregateFunction>>,
+    user: Arc<RwLock<BTreeMap<String, Arc<dyn ScalarFunction>>>>,
 }
 
 impl FunctionRegistry {
@@ -163,9 +166,31 @@ impl FunctionRegistry {
         self.aggregates.insert(name.to_uppercase(), function);
     }
 
+    /// Registers a scalar function of the program, in this registry and all its clones. A name that is taken is an error.
+    pub fn register_user(&self, function: Arc<dyn ScalarFunction>) -> Result<()> {
+        let name = function.name().to_uppercase();
+        let mut user = self.user.write().expect("no holder of this lock panics");
+        if self.scalars.contains_key(&name) || self.aggregates.contains_key(&name) || user.contains_key(&name) {
+            let message = format!("function \"{}\" exists already", function.name());
+            return Err(Error::new(ErrorKind::DuplicateObject, message).with_hint("give the function another name"));
+        }
+        user.insert(name, function);
+        Ok(())
+    }
+
+    /// Whether a function came from the program.
+    pub fn is_user_function(&self, name: &str) -> bool {
+        self.user().contains_key(&name.to_uppercase())
+    }
+
+    fn user(&self) -> RwLockReadGuard<'_, BTreeMap<String, Arc<dyn ScalarFunction>>> {
+        self.user.read().expect("no holder of this lock panics")
+    }
+
     /// The scalar function of this name, in any case.
-    pub fn scalar(&self, name: &str) -> Option<&Arc<dyn ScalarFunction>> {
-        self.scalars.get(name).or_else(|| self.scalars.get(&name.to_uppercase()))
+    pub fn scalar(&self, name: &str) -> Option<Arc<dyn ScalarFunction>> {
+        let builtin = self.scalars.get(name).or_else(|| self.scalars.get(&name.to_uppercase()));
+        builtin.cloned().or_else(|| self.user().get(&name.to_uppercase()).cloned())
     }
 
     /// The aggregate function of this name, in any case.
@@ -174,9 +199,10 @@ impl FunctionRegistry {
     }
 
     /// All names, sorted: for SHOW FUNCTIONS, completion and "did you mean".
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        let mut names: Vec<&str> = self.scalars.keys().chain(self.aggregates.keys()).map(String::as_str).collect();
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.scalars.keys().chain(self.aggregates.keys()).cloned().collect();
+        names.extend(self.user().keys().cloned());
         names.sort_unstable();
-        names.into_iter()
+        names
     }
 }

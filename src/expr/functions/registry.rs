@@ -7,7 +7,7 @@ use super::{
     arithmetic, comparison, conditional, digest, encoding, like, logic, math, moment, nested, regexp, text_case, text_parts,
     time_parts, time_shift, time_text, url,
 };
-use crate::expr::{FunctionRegistry, ScalarFunction};
+use crate::expr::FunctionRegistry;
 
 /// The families, in the order of the files.
 const FAMILIES: &[&[Builtin]] = &[
@@ -41,7 +41,7 @@ pub fn builtin_functions() -> FunctionRegistry {
         registry.register_scalar(function.name, Arc::new(*function));
     }
     for (alias, name) in ALIASES {
-        let function: Arc<dyn ScalarFunction> = Arc::clone(registry.scalar(name).expect("aliases name functions of the list"));
+        let function = registry.scalar(name).expect("aliases name functions of the list");
         registry.register_scalar(alias, function);
     }
     registry

@@ -18,7 +18,7 @@ impl Binder<'_> {
     /// The error for a name that is no function.
     pub(super) fn unknown_function(&self, name: &str) -> Error {
         let error = Error::new(ErrorKind::UndefinedFunction, format!("function {name} not found"));
-        match nearest(name, self.cx.functions.names()) {
+        match nearest(name, self.cx.functions.names().iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error.with_hint("SHOW FUNCTIONS lists all functions"),
         }

@@ -1,0 +1,263 @@
+//! The Rust types that a function over the values of a row can take and give.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryViewArray, BinaryViewBuilder, BooleanArray, BooleanBuilder, PrimitiveArray, PrimitiveBuilder,
+    StringViewArray, StringViewBuilder,
+};
+use arrow::datatypes::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::types::{TypeKind, VARCHAR_MAX};
+
+/// A type that an argument can have.
+pub trait Argument {
+    /// The array that holds its values.
+    type Array: Array + 'static;
+    /// A value, as the closure gets it.
+    type Value<'a>;
+    /// Whether NULL is a value of it.
+    const TAKES_NULL: bool;
+
+    /// The SQL type.
+    fn kind() -> TypeKind;
+
+    /// The value of a row.
+    fn value(array: &Self::Array, row: usize) -> Self::Value<'_>;
+}
+
+/// A type that a result can have.
+pub trait Returned {
+    /// What collects the results.
+    type Builder: Default;
+    /// Whether NULL is a value of it.
+    const NULLABLE: bool;
+
+    /// The SQL type.
+    fn kind() -> TypeKind;
+
+    /// Appends a result.
+    fn append(self, builder: &mut Self::Builder) -> Result<()>;
+
+    /// Appends NULL: an argument was.
+    fn append_null(builder: &mut Self::Builder);
+
+    /// All results.
+    fn finish(builder: Self::Builder) -> ArrayRef;
+}
+
+/// The types of all arguments: a tuple of up to six.
+pub trait Arguments {
+    /// The arrays that hold their values.
+    type Columns<'a>;
+    /// The values of a row, as the closure gets them.
+    type Values<'a>;
+
+    /// The SQL types, and whether a NULL makes the result NULL.
+    fn params() -> Vec<(TypeKind, bool)>;
+
+    /// The arrays.
+    fn columns(arrays: &[ArrayRef]) -> Result<Self::Columns<'_>>;
+
+    /// The values of a row.
+    fn row<'a>(columns: &Self::Columns<'a>, row: usize) -> Self::Values<'a>;
+}
+
+macro_rules! primitive {
+    ($($rust:ty: $arrow:ty = $kind:ident),+) => {$(
+        impl Argument for $rust {
+            type Array = PrimitiveArray<$arrow>;
+            type Value<'a> = $rust;
+            const TAKES_NULL: bool = false;
+
+            fn kind() -> TypeKind {
+                TypeKind::$kind
+            }
+
+            fn value(array: &Self::Array, row: usize) -> $rust {
+                array.value(row)
+            }
+        }
+
+        impl Returned for $rust {
+            type Builder = PrimitiveBuilder<$arrow>;
+            const NULLABLE: bool = false;
+
+            fn kind() -> TypeKind {
+                TypeKind::$kind
+            }
+
+            fn append(self, builder: &mut Self::Builder) -> Result<()> {
+                builder.append_value(self);
+                Ok(())
+            }
+
+            fn append_null(builder: &mut Self::Builder) {
+                builder.append_null();
+            }
+
+            fn finish(mut builder: Self::Builder) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+        }
+    )+};
+}
+
+primitive!(i8: Int8Type = TinyInt, i16: Int16Type = SmallInt, i32: Int32Type = Int, i64: Int64Type = BigInt);
+primitive!(f32: Float32Type = Float, f64: Float64Type = Double);
+
+macro_rules! argument {
+    ($($rust:ty: $array:ty, $value:ty = $kind:expr),+) => {$(
+        impl Argument for $rust {
+            type Array = $array;
+            type Value<'a> = $value;
+            const TAKES_NULL: bool = false;
+
+            fn kind() -> TypeKind {
+                $kind
+            }
+
+            fn value(array: &Self::Array, row: usize) -> Self::Value<'_> {
+                array.value(row)
+            }
+        }
+    )+};
+}
+
+argument!(
+    bool: BooleanArray, bool = TypeKind::Boolean,
+    &'static str: StringViewArray, &'a str = TypeKind::Varchar(VARCHAR_MAX),
+    &'static [u8]: BinaryViewArray, &'a [u8] = TypeKind::Varbinary(VARCHAR_MAX)
+);
+
+impl<A: Argument> Argument for Option<A> {
+    type Array = A::Array;
+    type Value<'a> = Option<A::Value<'a>>;
+    const TAKES_NULL: bool = true;
+
+    fn kind() -> TypeKind {
+        A::kind()
+    }
+
+    fn value(array: &Self::Array, row: usize) -> Self::Value<'_> {
+        (!array.is_null(row)).then(|| A::value(array, row))
+    }
+}
+
+macro_rules! returned {
+    ($($rust:ty: $builder:ty = $kind:expr),+) => {$(
+        impl Returned for $rust {
+            type Builder = $builder;
+            const NULLABLE: bool = false;
+
+            fn kind() -> TypeKind {
+                $kind
+            }
+
+            fn append(self, builder: &mut Self::Builder) -> Result<()> {
+                builder.append_value(self);
+                Ok(())
+            }
+
+            fn append_null(builder: &mut Self::Builder) {
+                builder.append_null();
+            }
+
+            fn finish(mut builder: Self::Builder) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+        }
+    )+};
+}
+
+returned!(
+    bool: BooleanBuilder = TypeKind::Boolean,
+    String: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
+    &'static str: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
+    Vec<u8>: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX)
+);
+
+impl<R: Returned> Returned for Option<R> {
+    type Builder = R::Builder;
+    const NULLABLE: bool = true;
+
+    fn kind() -> TypeKind {
+        R::kind()
+    }
+
+    fn append(self, builder: &mut Self::Builder) -> Result<()> {
+        match self {
+            Some(value) => value.append(builder),
+            None => {
+                R::append_null(builder);
+                Ok(())
+            }
+        }
+    }
+
+    fn append_null(builder: &mut Self::Builder) {
+        R::append_null(builder);
+    }
+
+    fn finish(builder: Self::Builder) -> ArrayRef {
+        R::finish(builder)
+    }
+}
+
+/// An error fails the query.
+impl<R: Returned, E: fmt::Display> Returned for Result<R, E> {
+    type Builder = R::Builder;
+    const NULLABLE: bool = R::NULLABLE;
+
+    fn kind() -> TypeKind {
+        R::kind()
+    }
+
+    fn append(self, builder: &mut Self::Builder) -> Result<()> {
+        let value = self.map_err(|error| Error::new(ErrorKind::InvalidArgument, error.to_string()))?;
+        value.append(builder)
+    }
+
+    fn append_null(builder: &mut Self::Builder) {
+        R::append_null(builder);
+    }
+
+    fn finish(builder: Self::Builder) -> ArrayRef {
+        R::finish(builder)
+    }
+}
+
+fn column<A: Argument>(arrays: &[ArrayRef], index: usize) -> Result<&A::Array> {
+    let found = arrays.get(index).and_then(|array| array.as_any().downcast_ref::<A::Array>());
+    found.ok_or_else(|| Error::internal(format!("argument {index} of a function has not the type that it was bound to")))
+}
+
+macro_rules! arguments {
+    ($($name:ident = $index:tt),+) => {
+        impl<$($name: Argument),+> Arguments for ($($name,)+) {
+            type Columns<'a> = ($(&'a $name::Array,)+);
+            type Values<'a> = ($($name::Value<'a>,)+);
+
+            fn params() -> Vec<(TypeKind, bool)> {
+                vec![$(($name::kind(), !$name::TAKES_NULL)),+]
+            }
+
+            fn columns(arrays: &[ArrayRef]) -> Result<Self::Columns<'_>> {
+                Ok(($(column::<$name>(arrays, $index)?,)+))
+            }
+
+            fn row<'a>(columns: &Self::Columns<'a>, row: usize) -> Self::Values<'a> {
+                ($($name::value(columns.$index, row),)+)
+            }
+        }
+    };
+}
+
+arguments!(A = 0);
+arguments!(A = 0, B = 1);
+arguments!(A = 0, B = 1, C = 2);
+arguments!(A = 0, B = 1, C = 2, D = 3);
+arguments!(A = 0, B = 1, C = 2, D = 3, E = 4);
+arguments!(A = 0, B = 1, C = 2, D = 3, E = 4, F = 5);

@@ -51,12 +51,12 @@ impl CatalogManager {
         Ok(true)
     }
 
-    /// DROP [TEMPORARY] TABLE. Says whether it was dropped.
+    /// `DROP [TEMPORARY] TABLE`. Says whether it was dropped.
     pub fn drop_table(&mut self, name: &Name, temporary: bool, if_exists: bool) -> Result<bool> {
         self.drop_entry(name, "table", temporary, if_exists)
     }
 
-    /// DROP [TEMPORARY] VIEW. Says whether it was dropped.
+    /// `DROP [TEMPORARY] VIEW`. Says whether it was dropped.
     pub fn drop_view(&mut self, name: &Name, temporary: bool, if_exists: bool) -> Result<bool> {
         self.drop_entry(name, "view", temporary, if_exists)
     }

@@ -1,5 +1,5 @@
 //! Typed expressions: what they are ([`Expr`]), how functions join them ([`ScalarFunction`], [`AggregateFunction`]), and how
-//! they are evaluated over Arrow arrays ([`compile`] → [`CompiledExpr`]).
+//! they are evaluated over Arrow arrays ([`compile()`] → [`CompiledExpr`]).
 
 pub mod aggregate;
 mod cast;

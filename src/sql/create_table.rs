@@ -11,7 +11,7 @@ use super::{
 use crate::error::{Error, ErrorKind, Result, Span};
 
 impl StatementParser<'_, '_> {
-    /// CREATE [TEMPORARY] TABLE, from behind TABLE.
+    /// `CREATE [TEMPORARY] TABLE`, from behind TABLE.
     pub fn create_table(&mut self, temporary: bool) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.p.name("a table name")?;

@@ -47,9 +47,9 @@ pub struct Name {
 /// A statement.
 #[derive(Debug, Clone)]
 pub enum Statement {
-    /// CREATE [TEMPORARY] TABLE.
+    /// `CREATE [TEMPORARY] TABLE`.
     CreateTable(Box<CreateTable>),
-    /// CREATE [OR REPLACE] [TEMPORARY] VIEW.
+    /// `CREATE [OR REPLACE] [TEMPORARY] VIEW`.
     CreateView(Box<CreateView>),
     /// CREATE DATABASE.
     CreateDatabase { name: Name, if_not_exists: bool, comment: Option<String>, options: Options },

@@ -95,12 +95,9 @@ impl Session {
         let levels = levels(&jobs.iter().map(|job| &job.tables).collect::<Vec<_>>());
         for level in 0..levels.iter().max().map_or(0, |last| last + 1) {
             let flush = self.engine.next_flush();
-            for table in jobs.iter().flat_map(|job| &job.tables.reads).collect::<BTreeSet<_>>() {
-                flush_table(&self.engine, table, flush);
-            }
+            let ended = flush_tables(&self.engine, &jobs, flush);
             for (job, _) in jobs.iter().zip(&levels).filter(|(_, of_job)| **of_job == level) {
-                let passed = job.handle.await_flush(flush).await;
-                if let Err(error) = passed {
+                if let Err(error) = pass(job, flush, &ended).await {
                     self.forget_job(job.handle.id);
                     return Err(error);
                 }
@@ -110,9 +107,23 @@ impl Session {
     }
 }
 
-/// A table that was dropped has no place for a flush: its readers fail, and say so themselves.
-fn flush_table(engine: &Engine, table: &ObjectPath, flush: FlushId) {
-    let _ = engine.connectors.memory().flush(table, flush);
+/// Sends a flush through all tables that jobs follow. Gives those that take none any more: finished, or dropped under their readers.
+fn flush_tables(engine: &Engine, jobs: &[FollowingJob], flush: FlushId) -> BTreeSet<ObjectPath> {
+    let tables: BTreeSet<&ObjectPath> = jobs.iter().flat_map(|job| &job.tables.reads).collect();
+    let takes = |table: &ObjectPath| engine.connectors.memory().flush(table, flush).is_ok_and(|takes| takes);
+    tables.into_iter().filter(|table| !takes(table)).cloned().collect()
+}
+
+/// Waits until a flush has passed all sinks of a job, or until the job has ended if nothing more can come to it.
+async fn pass(job: &FollowingJob, flush: FlushId, ended: &BTreeSet<ObjectPath>) -> Result<()> {
+    if job.tables.reads.is_subset(ended) {
+        return job.handle.wait().await.map(drop);
+    }
+    match job.handle.await_flush(flush).await {
+        Ok(()) => Ok(()),
+        // The job fails. What it fails of is certain when it has ended.
+        Err(error) => Err(job.handle.wait().await.err().unwrap_or(error)),
+    }
 }
 
 #[cfg(test)]

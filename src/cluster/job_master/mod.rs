@@ -321,6 +321,10 @@ impl Handle<AcknowledgeFlush> for JobMaster {
 
 impl Handle<AwaitJobFlush> for JobMaster {
     fn handle(&mut self, AwaitJobFlush { flush }: AwaitJobFlush, _: &MainThread<Self>) -> Answer<()> {
+        // Of a job that fails nothing becomes visible any more, even when its sinks have ended already.
+        if let Some(failure) = self.execution.failure() {
+            return Err(failure.clone()).into();
+        }
         let (reply, answer) = Answer::later();
         self.flushes.wait(flush, reply).into_iter().for_each(|reply| reply.send(Ok(())));
         answer

@@ -106,9 +106,12 @@ impl MemoryTables {
         self.push(table, LogEntry::Watermark(watermark))
     }
 
-    /// What was appended before becomes visible behind those who read the changes.
-    pub fn flush(&self, table: &ObjectPath, flush: FlushId) -> Result<()> {
-        self.push(table, LogEntry::Flush(flush))
+    /// What was appended before becomes visible behind those who read the changes. A finished table takes no flush: false.
+    pub fn flush(&self, table: &ObjectPath, flush: FlushId) -> Result<bool> {
+        if self.with(table, |table| Ok(table.finished))? {
+            return Ok(false);
+        }
+        self.push(table, LogEntry::Flush(flush)).map(|()| true)
     }
 
     /// No more changes come: those who read them come to their end.

@@ -184,11 +184,16 @@ impl JobMaster {
         main: &MainThread<Self>,
     ) {
         let cancel = self.execution.ended(attempt, end, metrics);
-        // Nothing more of it becomes visible; of a job that fails not even what should have.
-        let outcome = self.execution.failure().cloned().map_or(Ok(()), Err);
-        self.flushes.ended(attempt).into_iter().for_each(|reply| reply.send(outcome.clone()));
+        let passed = self.flushes.ended(attempt);
+        self.answer_flushes(passed);
         self.cancel_tasks(&cancel);
         self.after_change(main);
+    }
+
+    /// Of a job that fails nothing becomes visible any more, not even when all its sinks have ended or have seen the flush.
+    fn answer_flushes(&self, passed: Vec<Reply<()>>) {
+        let outcome = self.execution.failure().cloned().map_or(Ok(()), Err);
+        passed.into_iter().for_each(|reply| reply.send(outcome.clone()));
     }
 
     fn fail(&mut self, cause: Error, main: &MainThread<Self>) {
@@ -314,19 +319,17 @@ impl Handle<StopExecution> for JobMaster {
 
 impl Handle<AcknowledgeFlush> for JobMaster {
     fn handle(&mut self, call: AcknowledgeFlush, _: &MainThread<Self>) -> Answer<()> {
-        self.flushes.acknowledge(call.attempt, call.flush).into_iter().for_each(|reply| reply.send(Ok(())));
+        let passed = self.flushes.acknowledge(call.attempt, call.flush);
+        self.answer_flushes(passed);
         Ok(()).into()
     }
 }
 
 impl Handle<AwaitJobFlush> for JobMaster {
     fn handle(&mut self, AwaitJobFlush { flush }: AwaitJobFlush, _: &MainThread<Self>) -> Answer<()> {
-        // Of a job that fails nothing becomes visible any more, even when its sinks have ended already.
-        if let Some(failure) = self.execution.failure() {
-            return Err(failure.clone()).into();
-        }
         let (reply, answer) = Answer::later();
-        self.flushes.wait(flush, reply).into_iter().for_each(|reply| reply.send(Ok(())));
+        let passed = self.flushes.wait(flush, reply);
+        self.answer_flushes(passed);
         answer
     }
 }

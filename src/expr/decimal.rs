@@ -100,7 +100,10 @@ pub(super) fn fit(value: i128, precision: u8) -> Option<i128> {
 
 /// The number with another scale, rounded HALF_UP; none = too long for 128 bits.
 pub(super) fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
-    if to >= from {
+    if to == from {
+        return Some(value);
+    }
+    if to > from {
         return if value == 0 { Some(0) } else { 10_i128.checked_pow(u32::from(to - from))?.checked_mul(value) };
     }
     let drop = from - to;

@@ -13,6 +13,7 @@ mod function;
 mod functions;
 mod in_set;
 mod selection;
+mod shared;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -27,4 +28,5 @@ pub use expression::{AggregateCall, CastMode, Expr, SortKey};
 pub use fold::fold;
 pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};
 pub use functions::builtin_functions;
+pub use shared::CompiledExprs;
 pub use values::{array_to_value, value_to_array, values_to_array};

@@ -12,7 +12,8 @@ use crate::types::{DataType, TimeZone, TypeKind, VARCHAR_MAX, Value, Watermark};
 /// 2024-01-01 00:00:00 UTC.
 const NOW_MS: i64 = 1_704_067_200_000;
 
-fn context(num_rows: usize) -> EvalContext {
+/// The surroundings of a batch of so many rows.
+pub(super) fn context(num_rows: usize) -> EvalContext {
     EvalContext {
         num_rows,
         time_zone: TimeZone::UTC,

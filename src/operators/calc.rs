@@ -1,10 +1,8 @@
 //! Filter, then projection (Flink's Calc). Row kinds and watermark steps move along.
 
-use arrow::array::ArrayRef;
-
 use super::evaluation::Surroundings;
 use crate::error::Result;
-use crate::expr::{CompiledExpr, Expr, compile};
+use crate::expr::{CompiledExprs, Expr};
 use crate::runtime::{Operator, OperatorContext, Output};
 use crate::types::{Batch, InputNumber, Watermark};
 
@@ -14,8 +12,8 @@ const CURRENT_WATERMARK: &str = "CURRENT_WATERMARK";
 /// Filter, then projection.
 #[derive(Debug)]
 pub struct Calc {
-    predicate: Option<CompiledExpr>,
-    projection: Option<Vec<CompiledExpr>>,
+    predicate: Option<CompiledExprs>,
+    projection: Option<CompiledExprs>,
     surroundings: Surroundings,
     watermark: Watermark,
     /// Whether an expression reads the watermark, so that a batch is evaluated from step to step.
@@ -26,10 +24,9 @@ impl Calc {
     /// From the parts of its spec.
     pub fn new(predicate: Option<&Expr>, projection: Option<&[Expr]>, context: &OperatorContext) -> Result<Self> {
         let functions = &context.environment.functions;
-        let compile_all = |exprs: &[Expr]| exprs.iter().map(|expr| compile(expr, functions)).collect::<Result<Vec<_>>>();
         Ok(Calc {
-            predicate: predicate.map(|expr| compile(expr, functions)).transpose()?,
-            projection: projection.map(compile_all).transpose()?,
+            predicate: predicate.map(|expr| CompiledExprs::new(std::slice::from_ref(expr), functions)).transpose()?,
+            projection: projection.map(|exprs| CompiledExprs::new(exprs, functions)).transpose()?,
             surroundings: Surroundings::new(context),
             watermark: Watermark::MIN,
             reads_watermark: predicate.into_iter().chain(projection.into_iter().flatten()).any(reads_watermark),
@@ -43,9 +40,7 @@ impl Calc {
         }
         if let Some(projection) = &self.projection {
             let context = self.surroundings.at(batch.num_rows(), self.watermark);
-            let columns: Result<Vec<ArrayRef>> =
-                projection.iter().map(|expr| expr.evaluate_array(batch.columns(), &context)).collect();
-            batch = batch.with_columns(columns?);
+            batch = batch.with_columns(projection.evaluate(batch.columns(), &context)?);
         }
         Ok(batch)
     }

@@ -82,6 +82,9 @@ impl GroupTable {
 
     /// Removes groups with all their state.
     pub(super) fn remove(&mut self, groups: &[u32]) -> Result<()> {
+        if groups.is_empty() {
+            return Ok(());
+        }
         self.keys.remove(groups);
         self.aggregates.clear(groups)?;
         if let Some(counts) = &mut self.row_counts {

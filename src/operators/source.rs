@@ -6,13 +6,11 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use arrow::array::ArrayRef;
-
 use super::split_watermarks::SplitWatermarks;
 use super::watermark_generator::WatermarkGenerator;
 use crate::config;
 use crate::error::Result;
-use crate::expr::{CompiledExpr, EvalContext, FunctionRegistry, compile};
+use crate::expr::{CompiledExprs, EvalContext};
 use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceReader, SourceStatus, Split};
 use crate::stream_graph::SourceSpec;
 use crate::types::{Batch, SplitId, TimeZone, Watermark};
@@ -20,9 +18,9 @@ use crate::types::{Batch, SplitId, TimeZone, Watermark};
 /// Reads a table.
 pub struct TableSource {
     reader: Box<dyn SourceReader>,
-    computed: Option<Vec<CompiledExpr>>,
+    computed: Option<CompiledExprs>,
     generator: Option<WatermarkGenerator>,
-    predicate: Option<CompiledExpr>,
+    predicate: Option<CompiledExprs>,
     /// Rows that are still wanted.
     remaining: Option<u64>,
     splits: SplitWatermarks,
@@ -46,9 +44,13 @@ impl TableSource {
         let watermark = spec.watermark.as_ref();
         Ok(TableSource {
             reader: context.environment.connectors.source(spec)?.reader(reader_context)?,
-            computed: spec.computed.as_deref().map(|exprs| compile_all(exprs, functions)).transpose()?,
+            computed: spec.computed.as_deref().map(|exprs| CompiledExprs::new(exprs, functions)).transpose()?,
             generator: watermark.map(|spec| WatermarkGenerator::new(spec, functions)).transpose()?,
-            predicate: spec.predicate.as_ref().map(|expr| compile(expr, functions)).transpose()?,
+            predicate: spec
+                .predicate
+                .as_ref()
+                .map(|expr| CompiledExprs::new(std::slice::from_ref(expr), functions))
+                .transpose()?,
             remaining: spec.limit,
             splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms)),
             preferred: None,
@@ -97,8 +99,7 @@ impl TableSource {
 
     fn compute(&self, batch: Batch, eval: &EvalContext) -> Result<Batch> {
         let Some(computed) = &self.computed else { return Ok(batch) };
-        let columns = computed.iter().map(|expr| expr.evaluate_array(batch.columns(), eval));
-        Ok(batch.with_columns(columns.collect::<Result<Vec<ArrayRef>>>()?))
+        Ok(batch.with_columns(computed.evaluate(batch.columns(), eval)?))
     }
 
     fn prefer_furthest_behind(&mut self) {
@@ -110,10 +111,6 @@ impl TableSource {
             self.preferred = behind;
         }
     }
-}
-
-fn compile_all(exprs: &[crate::expr::Expr], functions: &FunctionRegistry) -> Result<Vec<CompiledExpr>> {
-    exprs.iter().map(|expr| compile(expr, functions)).collect()
 }
 
 impl SourceOperator for TableSource {

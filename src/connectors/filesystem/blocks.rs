@@ -1,8 +1,11 @@
 //! A file as blocks: blocking reads of about a megabyte, decompressed, cut at the end of a record.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+use arrow::buffer::Buffer;
 
 /// Bytes of a block when a reader has few files open: large enough that the calls into the system cost nothing, small enough for the
 /// second-level cache.
@@ -13,6 +16,38 @@ const BLOCK_BYTES_MIN: usize = 64 << 10;
 const BLOCKS_BYTES: usize = 16 << 20;
 /// A record may not be longer than this: it is a file of another format, or has no line ends.
 const RECORD_BYTES_MAX: usize = 256 << 20;
+
+/// Buffers of blocks that are kept to be used again, at most.
+const SPARE_BUFFERS_MAX: usize = 12;
+
+/// The buffers of blocks that nobody reads any more: fresh memory for each block would cost as much as reading it.
+#[derive(Debug, Default)]
+pub struct SpareBuffers(VecDeque<Buffer>);
+
+impl SpareBuffers {
+    /// Keeps the buffer of a block, of which arrays may still hold parts.
+    pub fn keep(&mut self, buffer: Buffer) {
+        if buffer.capacity() > 2 * BLOCK_BYTES_MAX {
+            return; // of a giant record
+        }
+        if self.0.len() == SPARE_BUFFERS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(buffer);
+    }
+
+    /// A buffer that is free by now, or a new one.
+    pub fn take(&mut self) -> Vec<u8> {
+        for _ in 0..self.0.len() {
+            let Some(buffer) = self.0.pop_front() else { break };
+            match buffer.into_vec() {
+                Ok(bytes) => return bytes,
+                Err(in_use) => self.0.push_back(in_use),
+            }
+        }
+        Vec::new()
+    }
+}
 
 /// How a file is compressed, by the ending of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +117,22 @@ impl BlockReader {
         self.input.is_some()
     }
 
-    fn read(&mut self, limit: usize, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    /// Reads bytes that come `ahead` bytes after the offset, as many as fit or the file has.
+    fn read(&mut self, ahead: usize, mut into: &mut [u8]) -> io::Result<usize> {
         let input = match &mut self.input {
             Some(input) => input,
-            None => self.input.insert(open_at(&self.path, self.offset + bytes.len() as u64)?),
+            None => self.input.insert(open_at(&self.path, self.offset + ahead as u64)?),
         };
-        input.take(limit as u64).read_to_end(bytes)
+        let wanted = into.len();
+        while !into.is_empty() {
+            match input.read(into) {
+                Ok(0) => break,
+                Ok(read) => into = &mut into[read..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(wanted - into.len())
     }
 
     /// Opens a range of a file that begins anywhere: the first record begins after the first line end at or after `start`.
@@ -98,11 +143,13 @@ impl BlockReader {
         }
         // The record that begins at or before `start` belongs to the range before.
         loop {
-            let mut bytes = Vec::new();
-            if reader.read(BLOCK_BYTES_MIN, &mut bytes)? == 0 {
+            let mut bytes = vec![0; BLOCK_BYTES_MIN];
+            let read = reader.read(0, &mut bytes)?;
+            if read == 0 {
                 reader.done = true;
                 return Ok(reader);
             }
+            bytes.truncate(read);
             match memchr::memchr(b'\n', &bytes) {
                 Some(at) => {
                     reader.offset += at as u64 + 1;
@@ -115,31 +162,46 @@ impl BlockReader {
         }
     }
 
-    /// The next block of about `target` bytes. `whole_records` says how many of some bytes are whole records.
-    pub fn next(&mut self, target: usize, whole_records: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Option<RawBlock>> {
+    /// The next block of about `target` bytes, in `buffer`, whatever that held. `whole_records` says how many of some bytes are
+    /// whole records.
+    pub fn next(
+        &mut self,
+        target: usize,
+        buffer: Vec<u8>,
+        whole_records: impl Fn(&[u8]) -> Option<usize>,
+    ) -> io::Result<Option<RawBlock>> {
         if self.done {
             return Ok(None);
         }
-        let mut bytes = std::mem::take(&mut self.carry);
-        // One more for the line end that the last line of a file may lack.
-        bytes.reserve(target + 1);
+        let mut bytes = buffer;
+        let mut filled = self.carry.len();
+        // Old bytes are written over, not cleared: a block is as long as the one before it, more or less.
+        bytes.resize(bytes.len().max(filled), 0);
+        bytes[..filled].copy_from_slice(&self.carry);
+        self.carry.clear();
         loop {
-            let read = self.read(target, &mut bytes)?;
-            if let Some(cut) = self.end_of_range(&bytes) {
+            // One more for the line end that the last line of a file may lack.
+            bytes.reserve((filled + target + 1).saturating_sub(bytes.len()));
+            bytes.resize(filled + target, 0);
+            let read = self.read(filled, &mut bytes[filled..])?;
+            filled += read;
+            let whole = &bytes[..filled];
+            if let Some(cut) = self.end_of_range(whole) {
                 bytes.truncate(cut);
                 self.done = true;
                 return Ok(self.block(bytes));
             }
             if read < target {
+                bytes.truncate(filled);
                 self.done = true;
                 return Ok(self.block(bytes));
             }
-            if let Some(cut) = whole_records(&bytes) {
-                self.carry = bytes[cut..].to_vec();
+            if let Some(cut) = whole_records(whole) {
+                self.carry.extend_from_slice(&whole[cut..]);
                 bytes.truncate(cut);
                 return Ok(self.block(bytes));
             }
-            if bytes.len() > RECORD_BYTES_MAX {
+            if filled > RECORD_BYTES_MAX {
                 let limit = RECORD_BYTES_MAX >> 20;
                 return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a record is longer than {limit} MB")));
             }
@@ -194,7 +256,7 @@ mod tests {
     fn lines(reader: &mut BlockReader, target: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let cut = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|at| at + 1);
-        while let Some(block) = reader.next(target, cut).unwrap() {
+        while let Some(block) = reader.next(target, vec![b'x'; 9], cut).unwrap() {
             lines.extend(std::str::from_utf8(&block.bytes).unwrap().lines().map(String::from));
         }
         lines
@@ -217,6 +279,17 @@ mod tests {
                 assert_eq!(found, all, "cut at {first} and {second}");
             }
         }
+    }
+
+    #[test]
+    fn a_buffer_is_used_again_when_nobody_reads_it() {
+        let mut spare = SpareBuffers::default();
+        let held = Buffer::from(vec![1; 100]);
+        spare.keep(held.clone());
+        spare.keep(Buffer::from(vec![2; 50]));
+        assert_eq!((spare.take().len(), spare.take().len()), (50, 0));
+        drop(held);
+        assert_eq!(spare.take().len(), 100);
     }
 
     #[test]

@@ -114,6 +114,7 @@ impl Source for FilesystemSource {
             metrics: Arc::clone(&context.operator.metrics),
             files: HashMap::new(),
             calls: 0,
+            spare: Default::default(),
         };
         Ok(Box::new(FileReader::new(worker)))
     }

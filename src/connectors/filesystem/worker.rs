@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray, TimestampMillisecondArray};
 
-use super::blocks::{BlockReader, block_bytes, line_number};
+use super::blocks::{BlockReader, SpareBuffers, block_bytes, line_number};
 use super::path::io_error;
 use super::split::FileSplit;
 use crate::connectors::formats::{BadRecord, Block, Decoded, RecordDecoder};
@@ -40,6 +40,8 @@ pub struct FileWorker {
     pub files: HashMap<SplitId, OpenFile>,
     /// Calls so far.
     pub calls: u64,
+    /// Buffers to be used again.
+    pub spare: SpareBuffers,
 }
 
 /// A file that is being read.
@@ -94,7 +96,7 @@ impl FileWorker {
         loop {
             let Some((block, offset)) = &file.block else {
                 let decoder = &self.decoder;
-                let block = file.reader.next(block_bytes(open_files), |bytes| decoder.whole_records(bytes));
+                let block = file.reader.next(block_bytes(open_files), self.spare.take(), |bytes| decoder.whole_records(bytes));
                 match block.map_err(|error| io_error("read", &split.path, error))? {
                     None => return Ok(Produced::End),
                     Some(raw) => {
@@ -111,8 +113,10 @@ impl FileWorker {
                 .map_err(|bad| bad_record(&split.path, *offset, &bad, &self.skip_option))?;
             file.from = decoded.next;
             file.next = offset + decoded.next as u64;
-            if decoded.next >= block.bytes.len() {
-                file.block = None;
+            if decoded.next >= block.bytes.len()
+                && let Some((block, _)) = file.block.take()
+            {
+                self.spare.keep(block.bytes);
             }
             self.metrics.skipped_records.fetch_add(decoded.skipped, Ordering::Relaxed);
             if decoded.num_rows > 0 {

@@ -17,6 +17,7 @@ use super::min_max::{Extreme, Greatest, Least, PrimitiveExtreme, RowExtreme};
 use super::multiset::{Multiset, MultisetResult};
 use super::set::is_distinct;
 use super::sum::Sum;
+use super::text_extreme::TextExtreme;
 use super::variance::Variance;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, AggregateFunction, Expr, FunctionRegistry, GroupsAccumulator};
@@ -256,6 +257,7 @@ fn extreme<E: Extreme + 'static>(arg: ArrowType) -> Result<Box<dyn GroupsAccumul
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => Box::new(PrimitiveExtreme::<TimestampMicrosecondType, E>::new(arg)),
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => Box::new(PrimitiveExtreme::<TimestampNanosecondType, E>::new(arg)),
         ArrowType::Duration(_) => Box::new(PrimitiveExtreme::<DurationMillisecondType, E>::new(arg)),
+        ArrowType::Utf8View => Box::new(TextExtreme::<E>::default()),
         other => Box::new(RowExtreme::<E>::new(other)?),
     })
 }

@@ -26,6 +26,8 @@ pub(super) struct Distinct {
     inner: Vec<Box<dyn GroupsAccumulator>>,
     value_types: Vec<DataType>,
     num_groups: usize,
+    /// Entries of each group.
+    sizes: Vec<u32>,
     slots: Vec<u32>,
     hashes: Vec<u64>,
 }
@@ -49,6 +51,7 @@ impl Distinct {
             inner,
             value_types,
             num_groups: 0,
+            sizes: Vec::new(),
             slots: Vec::new(),
             hashes: Vec::new(),
         })
@@ -60,12 +63,27 @@ impl Distinct {
         columns.extend_from_slice(args);
         hash_columns(&columns, groups.len(), &mut self.hashes);
         self.entries.assign(&columns, &self.hashes, &mut self.slots)?;
+        self.count_fresh(groups);
         let width = self.inner.len();
         match &mut self.marks {
             Marks::Bits(bits) => bits.resize(self.entries.num_groups(), 0),
             Marks::Counts(counts) => counts.resize(self.entries.num_groups() * width, 0),
         }
         Ok(())
+    }
+
+    /// Counts the entries that the last rows made, each for its group.
+    fn count_fresh(&mut self, groups: &[u32]) {
+        let mut fresh = self.entries.fresh().iter().peekable();
+        for (slot, group) in self.slots.iter().zip(groups) {
+            if fresh.peek().is_none() {
+                return;
+            }
+            // Fresh entries are listed in the order of their first rows.
+            if fresh.next_if_eq(&slot).is_some() {
+                self.sizes[*group as usize] += 1;
+            }
+        }
     }
 
     /// Adds rows (or takes them back); `filters` has one for each aggregate.
@@ -78,46 +96,48 @@ impl Distinct {
     ) -> Result<()> {
         self.assign(groups, args)?;
         let filters: Vec<Option<BooleanBuffer>> = filters.iter().map(|filter| filter.map(true_values)).collect();
-        let width = self.inner.len();
-        for (call, (inner, filter)) in self.inner.iter_mut().zip(&filters).enumerate() {
-            let passes = |row: usize| filter.as_ref().is_none_or(|filter| filter.value(row));
-            let slots = &self.slots;
-            let changed = match &mut self.marks {
-                Marks::Bits(bits) => BooleanBuffer::collect_bool(slots.len(), |row| {
-                    let mark = &mut bits[slots[row] as usize];
-                    let new = passes(row) && *mark >> call & 1 == 0;
-                    *mark |= u64::from(new) << call;
-                    new
-                }),
-                Marks::Counts(counts) => {
-                    let kinds = kinds.map(|kinds| kinds.array().values());
-                    BooleanBuffer::collect_bool(slots.len(), |row| {
-                        if !passes(row) {
+        match &mut self.marks {
+            Marks::Bits(bits) => {
+                let new = new_marks(bits, &self.slots, &filters);
+                for (call, inner) in self.inner.iter_mut().enumerate() {
+                    let changed = BooleanBuffer::collect_bool(new.len(), |row| new[row] >> call & 1 == 1);
+                    inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
+                }
+            }
+            Marks::Counts(counts) => {
+                let kinds_of_rows = kinds.map(|kinds| kinds.array().values());
+                let (slots, width) = (&self.slots, self.inner.len());
+                for (call, (inner, filter)) in self.inner.iter_mut().zip(&filters).enumerate() {
+                    let changed = BooleanBuffer::collect_bool(slots.len(), |row| {
+                        if filter.as_ref().is_some_and(|filter| !filter.value(row)) {
                             return false;
                         }
                         let count = &mut counts[slots[row] as usize * width + call];
-                        let retract = kinds.is_some_and(|kinds| is_retraction(kinds[row]));
+                        let retract = kinds_of_rows.is_some_and(|kinds| is_retraction(kinds[row]));
                         *count += if retract { -1 } else { 1 };
                         *count == if retract { 0 } else { 1 }
-                    })
+                    });
+                    inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
                 }
-            };
-            inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
+            }
         }
         if kinds.is_some() {
-            self.forget_unseen();
+            self.forget_unseen(groups);
         }
         Ok(())
     }
 
     /// Removes the entries of the last rows that nobody counts any more.
-    fn forget_unseen(&mut self) {
+    fn forget_unseen(&mut self, groups: &[u32]) {
         let width = self.inner.len();
         if let Marks::Counts(counts) = &self.marks {
             let unseen = |slot: &u32| counts[*slot as usize * width..][..width].iter().all(|count| *count == 0);
-            let mut gone: Vec<u32> = self.slots.iter().copied().filter(unseen).collect();
+            let slots = self.slots.iter().copied().zip(groups.iter().copied());
+            let mut gone: Vec<(u32, u32)> = slots.filter(|(slot, _)| unseen(slot)).collect();
             gone.sort_unstable();
             gone.dedup();
+            gone.iter().for_each(|(_, group)| self.sizes[*group as usize] -= 1);
+            let gone: Vec<u32> = gone.into_iter().map(|(slot, _)| slot).collect();
             self.entries.remove(&gone);
         }
     }
@@ -216,16 +236,20 @@ impl Distinct {
     /// Makes room for groups.
     pub(super) fn resize(&mut self, num_groups: usize) {
         self.num_groups = num_groups;
+        self.sizes.resize(num_groups, 0);
         self.inner.iter_mut().for_each(|inner| inner.resize(num_groups));
     }
 
     /// Empties groups.
     pub(super) fn clear(&mut self, groups: &[u32]) -> Result<()> {
         self.inner.iter_mut().for_each(|inner| inner.clear(groups));
-        if self.entries.is_empty() {
+        // Entries are forgotten as their last rows are taken back: mostly none is left, and looking for them takes a pass over all.
+        let left: Vec<u32> = groups.iter().copied().filter(|group| self.sizes[*group as usize] > 0).collect();
+        if left.is_empty() {
             return Ok(());
         }
-        let (slots, _) = self.entries_of(groups)?;
+        let (slots, _) = self.entries_of(&left)?;
+        left.iter().for_each(|group| self.sizes[*group as usize] = 0);
         let width = self.inner.len();
         for slot in &slots {
             match &mut self.marks {
@@ -243,8 +267,27 @@ impl Distinct {
             Marks::Bits(bits) => bits.capacity() * size_of::<u64>(),
             Marks::Counts(counts) => counts.capacity() * size_of::<i64>(),
         };
-        marks + self.entries.bytes() + self.inner.iter().map(|inner| inner.bytes()).sum::<usize>()
+        marks
+            + self.sizes.capacity() * size_of::<u32>()
+            + self.entries.bytes()
+            + self.inner.iter().map(|inner| inner.bytes()).sum::<usize>()
     }
+}
+
+/// For each row the aggregates that have not seen its value before, a bit each; then they have.
+fn new_marks(marks: &mut [u64], slots: &[u32], filters: &[Option<BooleanBuffer>]) -> Vec<u64> {
+    let all = filters.iter().enumerate().filter(|(_, filter)| filter.is_none()).fold(0u64, |bits, (call, _)| bits | 1 << call);
+    let mut new = vec![all; slots.len()];
+    for (call, filter) in filters.iter().enumerate() {
+        let Some(filter) = filter else { continue };
+        new.iter_mut().zip(filter).for_each(|(bits, passes)| *bits |= u64::from(passes) << call);
+    }
+    for (bits, slot) in new.iter_mut().zip(slots) {
+        let seen = &mut marks[*slot as usize];
+        *bits &= !*seen;
+        *seen |= *bits;
+    }
+    new
 }
 
 /// One distinct aggregate as an accumulator.

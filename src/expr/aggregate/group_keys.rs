@@ -1,14 +1,15 @@
 //! Keys → dense group numbers: one hash a row comes in, one number a row goes out, and the keys can be read back as columns.
 //!
-//! Keys of up to 16 bytes of fixed-width columns are packed into a number and compared at once; a single text or byte column is
-//! compared by its bytes; everything else by Arrow's row format. Numbers of removed groups are used again. NULL is a key like any other.
+//! Keys of up to 16 bytes of fixed-width columns are packed into a number and compared at once; texts, and more columns, are compared
+//! column by column; nested values by Arrow's row format. Numbers of removed groups are used again. NULL is a key like any other.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::key_columns::KeyColumns;
 use super::packed_keys::PackedLayout;
 use crate::error::Result;
 
@@ -33,8 +34,8 @@ enum Store {
     Packed64(PackedLayout, Vec<u64>),
     /// Fixed-width columns packed into 16 bytes.
     Packed128(PackedLayout, Vec<u128>),
-    /// One text column (or bytes).
-    Text { data_type: DataType, keys: Vec<Option<Box<[u8]>>>, bytes: usize },
+    /// Texts and fixed-width columns, side by side.
+    Columns(KeyColumns),
     /// Any columns, as rows.
     Rows { converter: Box<RowConverter>, keys: Vec<Box<[u8]>>, bytes: usize },
 }
@@ -46,11 +47,9 @@ impl GroupKeys {
             _ if types.is_empty() => Store::Single,
             Some(layout) if layout.bits() <= 64 => Store::Packed64(layout, Vec::new()),
             Some(layout) => Store::Packed128(layout, Vec::new()),
-            None => match types {
-                [data_type @ (DataType::Utf8View | DataType::BinaryView)] => {
-                    Store::Text { data_type: data_type.clone(), keys: Vec::new(), bytes: 0 }
-                }
-                _ => {
+            None => match KeyColumns::new(types) {
+                Some(columns) => Store::Columns(columns),
+                None => {
                     let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
                     Store::Rows { converter: Box::new(RowConverter::new(fields)?), keys: Vec::new(), bytes: 0 }
                 }
@@ -92,21 +91,14 @@ impl GroupKeys {
                     },
                 );
             }
-            Store::Text { data_type, keys, bytes } => {
-                let values = match data_type {
-                    DataType::Utf8View => columns[0].as_string_view().clone().to_binary_view(),
-                    _ => columns[0].as_binary_view().clone(),
-                };
-                let value = |row: usize| values.is_valid(row).then(|| values.value(row));
+            Store::Columns(keys) => {
+                let rows = KeyColumns::rows(columns);
                 slots.assign(
                     hashes,
                     groups,
                     keys,
-                    |keys, group, row| keys[group].as_deref() == value(row),
-                    |keys, group, row| {
-                        *bytes += value(row).map_or(0, <[u8]>::len);
-                        put(keys, group, value(row).map(Box::from));
-                    },
+                    |keys, group, row| keys.equal(group, &rows, row),
+                    |keys, group, row| keys.put(group, &rows, row),
                 );
             }
             Store::Rows { converter, keys, bytes } => {
@@ -168,10 +160,7 @@ impl GroupKeys {
             Store::Single => Vec::new(),
             Store::Packed64(layout, keys) => layout.unpack(groups.iter().map(|group| u128::from(keys[*group as usize]))),
             Store::Packed128(layout, keys) => layout.unpack(groups.iter().map(|group| keys[*group as usize])),
-            Store::Text { data_type, keys, .. } => {
-                let values = groups.iter().map(|group| keys[*group as usize].as_deref());
-                vec![text_array(data_type, values)]
-            }
+            Store::Columns(keys) => keys.columns(groups),
             Store::Rows { converter, keys, .. } => {
                 let parser = converter.parser();
                 converter.convert_rows(groups.iter().map(|group| parser.parse(&keys[*group as usize])))?
@@ -185,7 +174,7 @@ impl GroupKeys {
             let found = self.table.find_entry(self.hashes[*group as usize], |other| other == group);
             found.expect("only groups that exist are removed").remove();
             match &mut self.store {
-                Store::Text { keys, bytes, .. } => *bytes -= keys[*group as usize].take().map_or(0, |key| key.len()),
+                Store::Columns(keys) => keys.remove(*group as usize),
                 Store::Rows { keys, bytes, .. } => *bytes -= std::mem::take(&mut keys[*group as usize]).len(),
                 Store::Single | Store::Packed64(..) | Store::Packed128(..) => {}
             }
@@ -199,7 +188,7 @@ impl GroupKeys {
             Store::Single => 0,
             Store::Packed64(_, keys) => keys.capacity() * size_of::<u64>(),
             Store::Packed128(_, keys) => keys.capacity() * size_of::<u128>(),
-            Store::Text { keys, bytes, .. } => keys.capacity() * size_of::<Option<Box<[u8]>>>() + bytes,
+            Store::Columns(keys) => keys.bytes(),
             Store::Rows { keys, bytes, .. } => keys.capacity() * size_of::<Box<[u8]>>() + bytes,
         };
         keys + self.table.allocation_size() + self.hashes.capacity() * size_of::<u64>()
@@ -244,19 +233,10 @@ impl Slots<'_> {
 }
 
 /// Sets the value of a group that exists or is the next one.
-fn put<T>(values: &mut Vec<T>, group: usize, value: T) {
+pub(super) fn put<T>(values: &mut Vec<T>, group: usize, value: T) {
     if group == values.len() {
         values.push(value);
     } else {
         values[group] = value;
     }
-}
-
-fn text_array<'a>(data_type: &DataType, values: impl Iterator<Item = Option<&'a [u8]>>) -> ArrayRef {
-    use arrow::array::{BinaryViewArray, StringViewArray};
-    if *data_type == DataType::Utf8View {
-        let texts = values.map(|value| value.map(|value| std::str::from_utf8(value).expect("it was text when it came")));
-        return std::sync::Arc::new(texts.collect::<StringViewArray>());
-    }
-    std::sync::Arc::new(values.collect::<BinaryViewArray>())
 }

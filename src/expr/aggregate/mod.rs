@@ -7,6 +7,7 @@ mod count;
 mod distinct;
 mod first_last;
 mod group_keys;
+mod key_columns;
 mod min_max;
 mod multiset;
 mod packed_keys;
@@ -16,6 +17,7 @@ mod set;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod text_extreme;
 mod variance;
 
 pub use builtin::builtin_aggregates;

@@ -75,6 +75,18 @@ fn width(data_type: &DataType) -> Option<u32> {
     }
 }
 
+/// Whether values of this type have at most 64 bits.
+pub(super) fn is_packable(data_type: &DataType) -> bool {
+    width(data_type).is_some()
+}
+
+/// The bits of each row; those of NULL are any.
+pub(super) fn bits_of(column: &ArrayRef) -> Vec<u64> {
+    let mut all = Vec::with_capacity(column.len());
+    for_each_bits(column, |_, bits| all.push(bits.unwrap_or_default()));
+    all
+}
+
 fn column_bits(data_type: &DataType) -> u32 {
     width(data_type).expect("only packable columns are packed") + 1
 }
@@ -101,7 +113,8 @@ fn visit(values: impl Iterator<Item = u64>, nulls: Option<&NullBuffer>, mut f: i
     }
 }
 
-fn array_of_bits(data_type: &DataType, values: impl ExactSizeIterator<Item = Option<u64>> + Clone) -> ArrayRef {
+/// The column of these bits, none being NULL.
+pub(super) fn array_of_bits(data_type: &DataType, values: impl ExactSizeIterator<Item = Option<u64>> + Clone) -> ArrayRef {
     let nulls = NullBuffer::from_iter(values.clone().map(|value| value.is_some()));
     let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
     let rows = values.len();

@@ -4,12 +4,13 @@
 //! quantifiers) is an error that says so, never a silent miss.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow::array::{ListBuilder, StringViewBuilder};
 use arrow::datatypes::Int32Type;
 use hashbrown::HashMap;
-use regex::Regex;
+use regex::{CaptureLocations, Regex};
 
 use super::args::{Numbers, Rows, Text, build_booleans, build_numbers, build_slices, build_text};
 use super::builtin::Param::Int;
@@ -117,7 +118,8 @@ thread_local! {
 /// A pattern that was compiled, or why not.
 #[derive(Debug, Clone)]
 enum Compiled {
-    Regex(Regex),
+    /// Shared, since a copy of a regular expression starts without the scratch space that its searches need.
+    Regex(Rc<Regex>),
     /// No pattern in Java either.
     Invalid(String),
     /// A pattern in Java that we cannot match.
@@ -130,7 +132,7 @@ fn compiled(pattern: &str) -> Compiled {
             return compiled.clone();
         }
         let compiled = match Regex::new(pattern) {
-            Ok(regex) => Compiled::Regex(regex),
+            Ok(regex) => Compiled::Regex(Rc::new(regex)),
             Err(error) if is_java_only(pattern) => Compiled::Unsupported(error.to_string()),
             Err(error) => Compiled::Invalid(error.to_string()),
         };
@@ -151,13 +153,13 @@ fn is_java_only(pattern: &str) -> bool {
 
 /// The patterns of a batch: the last one is at hand.
 struct Patterns {
-    last: RefCell<Option<(String, Option<Regex>)>>,
+    last: RefCell<Option<(String, Option<Rc<Regex>>)>>,
     failure: RefCell<Option<Error>>,
 }
 
 impl Patterns {
     /// The compiled pattern; none = it is invalid, or the batch fails.
-    fn get(&self, pattern: &str) -> Option<Regex> {
+    fn get(&self, pattern: &str) -> Option<Rc<Regex>> {
         let mut last = self.last.borrow_mut();
         if let Some((known, regex)) = &*last
             && known == pattern
@@ -180,7 +182,7 @@ impl Patterns {
     }
 
     /// As [`Self::get`], an invalid pattern being an error.
-    fn get_valid(&self, pattern: &str) -> Option<Regex> {
+    fn get_valid(&self, pattern: &str) -> Option<Rc<Regex>> {
         let regex = self.get(pattern);
         if let (None, Compiled::Invalid(reason)) = (&regex, compiled(pattern)) {
             let error = Error::new(ErrorKind::InvalidArgument, format!("'{pattern}' is no regular expression"));
@@ -216,15 +218,36 @@ fn all_matches<'t>(regex: &Regex, text: &'t str) -> impl Iterator<Item = regex::
 fn extract(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result<Datum> {
     let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
     let group = args.get(2).map(Numbers::<Int32Type>::of);
+    let mut groups: Option<Groups> = None;
     build_slices(args, context, |row| {
         let (text, pattern) = (text.get(row)?, pattern.get(row)?);
         let group = group.as_ref().map_or(Some(0), |group| group.get(row))?;
         let regex = patterns.get(pattern)?;
         match usize::try_from(group).ok()? {
             0 => Some(regex.find(text)?.as_str()),
-            group => Some(regex.captures(text)?.get(group)?.as_str()),
+            group => {
+                let groups = match &mut groups {
+                    Some(known) if Rc::ptr_eq(&known.regex, &regex) => known,
+                    other => other.insert(Groups { places: regex.capture_locations(), regex }),
+                };
+                groups.find(text, group)
+            }
         }
     })
+}
+
+/// A pattern with the places of its groups in the text that it was last matched with.
+struct Groups {
+    regex: Rc<Regex>,
+    places: CaptureLocations,
+}
+
+impl Groups {
+    /// What a group matches in the text.
+    fn find<'t>(&mut self, text: &'t str, group: usize) -> Option<&'t str> {
+        self.regex.captures_read(&mut self.places, text)?;
+        self.places.get(group).map(|(start, end)| &text[start..end])
+    }
 }
 
 fn extract_all(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result<Datum> {

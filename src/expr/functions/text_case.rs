@@ -16,10 +16,22 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("CONCAT", "CONCAT(<STRING> [, <STRING>]*)", |f, args| bind_all_text(f, args, 1), concat),
     Builtin::new("CONCAT_WS", "CONCAT_WS(<STRING> [, <STRING>]*)", |f, args| bind_all_text(f, args, 1), concat_ws),
     Builtin::new("UPPER", "UPPER(<STRING>)", bind_same, |args, _, context| {
-        map_text(args, context, |text, out| text.chars().flat_map(char::to_uppercase).for_each(|c| out.push(c)))
+        map_text(args, context, |text, out| {
+            if text.is_ascii() {
+                out.push_str(text);
+                return out.make_ascii_uppercase();
+            }
+            text.chars().flat_map(char::to_uppercase).for_each(|c| out.push(c));
+        })
     }),
     Builtin::new("LOWER", "LOWER(<STRING>)", bind_same, |args, _, context| {
-        map_text(args, context, |text, out| text.chars().flat_map(char::to_lowercase).for_each(|c| out.push(c)))
+        map_text(args, context, |text, out| {
+            if text.is_ascii() {
+                out.push_str(text);
+                return out.make_ascii_lowercase();
+            }
+            text.chars().flat_map(char::to_lowercase).for_each(|c| out.push(c));
+        })
     }),
     Builtin::new("INITCAP", "INITCAP(<STRING>)", bind_same, |args, _, context| map_text(args, context, init_cap)),
     Builtin::new(

@@ -224,6 +224,9 @@ fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         if text.is_empty() {
             return None;
         }
+        if let [byte] = separator.as_bytes() {
+            return part_between(text.as_bytes(), *byte, index);
+        }
         let found = if separator.is_empty() { text.split_whitespace().nth(index) } else { text.split(separator).nth(index) }?;
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
         Some(start..start + found.len())
@@ -241,6 +244,40 @@ fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         let text = text.get(row)?;
         part(text, separator.get(row)?, index.get(row)?).map(|range| &text[range])
     })
+}
+
+/// Where the part number `index` lies, from 0, between separators of one byte.
+fn part_between(text: &[u8], separator: u8, index: usize) -> Option<std::ops::Range<usize>> {
+    let start = match index.checked_sub(1) {
+        Some(before) => nth_byte(text, separator, before)? + 1,
+        None => 0,
+    };
+    let length = nth_byte(&text[start..], separator, 0).unwrap_or(text.len() - start);
+    Some(start..start + length)
+}
+
+/// Where a byte stands for the `n`th time, from 0. Eight bytes at a time: what is looked for is mostly near, and often there, where a
+/// vectorised search that starts anew after each find is slower.
+fn nth_byte(text: &[u8], byte: u8, mut n: usize) -> Option<usize> {
+    const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let pattern = u64::from_le_bytes([byte; 8]);
+    let (words, rest) = text.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let differing = u64::from_le_bytes(*word) ^ pattern;
+        // The high bit of each byte that is the one looked for: adding carries into it from any other.
+        let mut found = !(((differing & LOW_BITS) + LOW_BITS) | differing | LOW_BITS);
+        let count = found.count_ones() as usize;
+        if n >= count {
+            n -= count;
+            continue;
+        }
+        for _ in 0..n {
+            found &= found - 1;
+        }
+        return Some(at * 8 + found.trailing_zeros() as usize / 8);
+    }
+    let found = rest.iter().enumerate().filter(|(_, other)| **other == byte).nth(n);
+    found.map(|(at, _)| words.len() * 8 + at)
 }
 
 fn split(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
@@ -335,4 +372,29 @@ fn elt(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Da
     let array: ArrayRef = arrow::compute::interleave(&arrays, &places).map_err(Error::from)?;
 
     Ok(rows.finish(array))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_found_each_time_it_stands_there() {
+        let text = "/a//b/c/\u{80}\u{ff}/////longer/than//one/word\0.\u{af}/".as_bytes();
+        for end in 0..=text.len() {
+            for byte in [b'/', 0, b'.', 0x80, 0xaf, 0xff] {
+                let places: Vec<usize> = (0..end).filter(|at| text[*at] == byte).collect();
+                for n in 0..=places.len() {
+                    assert_eq!(nth_byte(&text[..end], byte, n), places.get(n).copied(), "{byte} {n} of {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_lie_between_separators() {
+        let part = |text: &'static str, index| part_between(text.as_bytes(), b'/', index).map(|range| &text[range]);
+        assert_eq!([0, 1, 2, 3].map(|index| part("a//b", index)), [Some("a"), Some(""), Some("b"), None]);
+        assert_eq!([0, 1, 2].map(|index| part("/", index)), [Some(""), Some(""), None]);
+    }
 }

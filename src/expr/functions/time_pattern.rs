@@ -55,6 +55,20 @@ impl Pattern {
         self.items.iter().map(digits).max().unwrap_or(0)
     }
 
+    /// How long a text stays the same: all times between two multiples of so many milliseconds are written alike. None = it changes
+    /// within a millisecond.
+    pub(super) fn span_ms(&self) -> Option<i64> {
+        let spans = self.items.iter().map(|item| match item {
+            Item::Field('S' | 'n' | 'N', _) => None,
+            Item::Field('A', _) => Some(1),
+            Item::Field('s', _) => Some(1_000),
+            Item::Field('m', _) => Some(60_000),
+            Item::Field('H' | 'h' | 'K' | 'k' | 'a', _) => Some(3_600_000),
+            Item::Field(..) | Item::Literal(_) => Some(MS_PER_DAY),
+        });
+        spans.min().unwrap_or(Some(MS_PER_DAY))
+    }
+
     /// Writes local milliseconds, with the nanoseconds of the millisecond.
     pub(super) fn format(&self, out: &mut String, ms: i64, nanos: i64) {
         let (days, time) = (ms.div_euclid(MS_PER_DAY), ms.rem_euclid(MS_PER_DAY));
@@ -285,6 +299,16 @@ mod tests {
         assert_eq!(format("yyyy-MM-dd'T'HH:mm:ss.SSSSSS", ms), "2020-03-04T15:06:07.891000");
         assert_eq!(format("YYYY-ww u e Q G k K", ms), "2020-10 2020 4 1 AD 15 3");
         assert!(Pattern::parse("bbb").is_err());
+    }
+
+    #[test]
+    fn a_text_stays_the_same_as_long_as_its_smallest_field() {
+        let span = |pattern: &str| Pattern::parse(pattern).unwrap().span_ms();
+        assert_eq!(
+            ["yyyy-MM-dd", "HH:mm", "h a", "E HH:mm:ss", "''"].map(span),
+            [86_400_000, 60_000, 3_600_000, 1_000, 86_400_000].map(Some)
+        );
+        assert_eq!(["ss.SSS", "n"].map(span), [None, None]);
     }
 
     #[test]

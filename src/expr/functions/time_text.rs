@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, StringViewBuilder, UInt32Array};
+use arrow::compute;
 use arrow::datatypes::{DataType as ArrowType, Date32Type, Float64Type, Int64Type, TimeUnit};
 
-use super::args::{Numbers, Text, build_numbers, build_text};
+use super::args::{Numbers, Rows, Text, build_numbers, build_text};
 use super::builtin::{Builtin, Param, bind_with, by_args, coerce, literal_text, nullable_string};
 use super::time_pattern::Pattern;
 use super::time_shift::try_cast;
@@ -89,6 +90,11 @@ impl<'a> Patterns<'a> {
         }
     }
 
+    /// The pattern, if all rows have the same.
+    fn constant(&self) -> Option<&Pattern> {
+        self.constant.as_ref()?.as_ref().ok()
+    }
+
     /// The error of a constant that is no pattern.
     fn check(&self) -> Result<()> {
         match &self.constant {
@@ -125,12 +131,46 @@ fn format(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
     let per_ms = units_per_ms(args[0].array().data_type());
     let units = map_array(args[0].clone(), |array| Ok(Arc::new(timestamp_units(array)) as ArrayRef))?;
     let units = Numbers::<Int64Type>::of(&units);
+    if let Some((pattern, span_ms)) = patterns.constant().and_then(|pattern| Some((pattern, pattern.span_ms()?))) {
+        return format_spans(args, context, &units, span_ms * per_ms, |out, units| {
+            pattern.format(out, units.div_euclid(per_ms), 0);
+        });
+    }
     build_text(args, context, |row, out| {
         let units = units.get(row)?;
         let nanos = units.rem_euclid(per_ms) * (1_000_000 / per_ms);
         patterns.at(row)?.format(out, units.div_euclid(per_ms), nanos);
         Some(())
     })
+}
+
+/// Texts that are the same for all times of a span (a day, a minute …): each is written once, however many rows have it.
+fn format_spans(
+    args: &[Datum],
+    context: &EvalContext,
+    units: &Numbers<'_, Int64Type>,
+    span: i64,
+    write: impl Fn(&mut String, i64),
+) -> Result<Datum> {
+    let rows = Rows::of(args, context);
+    let mut texts = StringViewBuilder::new();
+    let mut count = 0u32;
+    let mut last = None;
+    let mut buffer = String::new();
+    let text_of = |row: usize| {
+        let units = units.get(row)?;
+        let index = units.div_euclid(span);
+        if last != Some(index) {
+            buffer.clear();
+            write(&mut buffer, units);
+            texts.append_value(&buffer);
+            count += 1;
+            last = Some(index);
+        }
+        Some(count - 1)
+    };
+    let indices: UInt32Array = (0..rows.count).map(text_of).collect();
+    Ok(rows.finish(compute::take(&texts.finish(), &indices, None)?))
 }
 
 fn bind_to_date(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {

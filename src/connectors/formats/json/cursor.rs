@@ -182,6 +182,24 @@ impl<'a> Cursor<'a> {
         Err(self.unexpected())
     }
 
+    /// Passes a value that nobody wants.
+    #[inline(always)]
+    pub fn pass_value(&mut self) -> Parsed<()> {
+        match self.peek() {
+            b'"' => self.string().map(drop),
+            b'1'..=b'9' => {
+                let start = self.at;
+                self.digits();
+                if matches!(self.peek(), b',' | b'}') {
+                    return Ok(());
+                }
+                self.at = start;
+                self.number().map(drop)
+            }
+            _ => self.skip_value().map(drop),
+        }
+    }
+
     /// Passes a value of any kind, and gives its bytes.
     pub fn skip_value(&mut self) -> Parsed<&'a [u8]> {
         self.peek_token();

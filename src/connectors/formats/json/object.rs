@@ -81,7 +81,29 @@ pub struct ObjectShape {
 struct Guess {
     /// From the end of the value before to the start of this one.
     bytes: Box<[u8]>,
+    /// The first 16 of the bytes as one number, and which bits of it they are: mostly they are all.
+    word: u128,
+    mask: u128,
     slot: Option<usize>,
+}
+
+impl Guess {
+    fn new(bytes: &[u8], slot: Option<usize>) -> Self {
+        let mut word = [0; 16];
+        let length = bytes.len().min(16);
+        word[..length].copy_from_slice(&bytes[..length]);
+        let mask = u128::MAX >> (128 - 8 * length.max(1));
+        Guess { bytes: bytes.into(), word: u128::from_le_bytes(word), mask, slot }
+    }
+
+    /// Whether the text begins with it.
+    #[inline(always)]
+    fn begins(&self, text: &[u8]) -> bool {
+        match text.first_chunk() {
+            Some(chunk) if self.bytes.len() <= 16 => u128::from_le_bytes(*chunk) & self.mask == self.word,
+            _ => text.starts_with(&self.bytes),
+        }
+    }
 }
 
 /// More keys than this are not remembered: such objects are maps rather than rows, with other keys each time.
@@ -117,9 +139,7 @@ impl ObjectShape {
                     decode_value(&mut self.shapes[slot], column, cursor, rules)
                         .map_err(|error| named(error, &self.names[slot]))?;
                 }
-                _ => {
-                    cursor.skip_value()?;
-                }
+                _ => cursor.pass_value()?,
             }
         }
         for (slot, column) in columns.iter_mut().enumerate() {
@@ -137,7 +157,7 @@ impl ObjectShape {
     #[inline(always)]
     fn next_key(&mut self, cursor: &mut Cursor<'_>, index: usize) -> Parsed<Option<Option<usize>>> {
         if let Some(guess) = self.guesses.get(index)
-            && cursor.line[cursor.at..].starts_with(&guess.bytes)
+            && guess.begins(&cursor.line[cursor.at..])
         {
             cursor.at += guess.bytes.len();
             return Ok(Some(guess.slot));
@@ -178,7 +198,7 @@ impl ObjectShape {
             self.slots.get(key.bytes).copied()
         };
         if index < GUESSES_MAX {
-            let guess = Guess { bytes: cursor.line[start..cursor.at].into(), slot };
+            let guess = Guess::new(&cursor.line[start..cursor.at], slot);
             self.guesses.truncate(index);
             self.guesses.push(guess);
         }

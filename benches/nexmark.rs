@@ -1,0 +1,189 @@
+//! Nexmark: wall time, CPU time and memory of each query of `benches/nexmark/`, beside what Apache Flink needs for it.
+//!
+//! `cargo bench --bench nexmark -- [--events N] [--parallelism P] [--runs R] [query …]` prints a table. Each run is a process of its
+//! own, so that CPU time and memory are those of the query, start and planning included; of several runs the one with the least CPU
+//! time counts. Bids are generated once into `target/nexmark-bench/`. Flink's figures were measured on 2,000,000 events, the default;
+//! they are left out for other numbers of events.
+
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The events of which the bids are read: 46 of 50.
+const EVENTS: u64 = 2_000_000;
+/// Runs of a query; the best one counts.
+const RUNS: usize = 3;
+/// Part files of the bids: what two readers can share.
+const PARTS: usize = 2;
+/// All queries that need no function of the user.
+const QUERIES: [&str; 12] = ["q0", "q1", "q2", "q10", "q15", "q16", "q17", "q21", "q22", "w1", "w2", "w3"];
+/// Flink's figures.
+const FLINK: &str = include_str!("results/flink-2.3.0.tsv");
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+struct Arguments {
+    events: u64,
+    parallelism: u32,
+    runs: usize,
+    queries: Vec<String>,
+}
+
+/// What a run needed.
+#[derive(Clone, Copy)]
+struct Usage {
+    wall: Duration,
+    /// User and system time.
+    cpu: Duration,
+    /// The most resident memory, in bytes.
+    memory: u64,
+}
+
+fn main() -> Outcome<()> {
+    let arguments = Arguments::parse()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("target/nexmark-bench");
+    let bids = generate(&folder, arguments.events)?;
+    print("query   wall s    CPU s   events per CPU second   peak MB   Flink CPU s   ratio   Flink peak MB   ratio\n")?;
+    for query in &arguments.queries {
+        let script = script(root, query, &bids)?;
+        let path = folder.join(format!("{query}.sql"));
+        fs::write(&path, script)?;
+        let runs = (0..arguments.runs).map(|_| run(&path, arguments.parallelism)).collect::<Outcome<Vec<Usage>>>()?;
+        let best = runs.into_iter().min_by_key(|usage| usage.cpu).ok_or("there is at least one run")?;
+        print(&line(query, &arguments, best))?;
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn parse() -> Outcome<Self> {
+        let mut parsed = Arguments { events: EVENTS, parallelism: 1, runs: RUNS, queries: Vec::new() };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--bench" => {} // cargo says so
+                "--events" => parsed.events = value()?.replace('_', "").parse()?,
+                "--parallelism" => parsed.parallelism = value()?.parse()?,
+                "--runs" => parsed.runs = value()?.parse::<usize>()?.max(1),
+                query if QUERIES.contains(&query) => parsed.queries.push(argument),
+                other => return Err(format!("no query and no option: {other}").into()),
+            }
+        }
+        if parsed.queries.is_empty() {
+            parsed.queries = QUERIES.map(String::from).to_vec();
+        }
+        Ok(parsed)
+    }
+}
+
+fn print(text: &str) -> Outcome<()> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+/// The folder of the bids of so many events, generated when it is not there yet.
+fn generate(folder: &Path, events: u64) -> Outcome<PathBuf> {
+    let bids = folder.join(format!("bids-{events}"));
+    if bids.exists() {
+        return Ok(bids);
+    }
+    let unfinished = folder.join("unfinished");
+    let _ = fs::remove_dir_all(&unfinished); // mostly there is none
+    fs::create_dir_all(&unfinished)?;
+    let script = format!(
+        "CREATE TABLE events (
+          auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3), extra STRING
+        ) WITH (
+          'connector' = 'nexmark', 'event.type' = 'bid', 'events.num' = '{events}', 'first-event.rate' = '10000',
+          'base-time' = '2024-01-15 12:00:00'
+        );
+        CREATE TABLE bids WITH ('connector' = 'filesystem', 'path' = '{}', 'format' = 'json') AS SELECT * FROM events;\n",
+        unfinished.display()
+    );
+    let path = folder.join("generate.sql");
+    fs::write(&path, script)?;
+    run(&path, PARTS as u32)?;
+    fs::rename(&unfinished, &bids)?;
+    Ok(bids)
+}
+
+/// The query with its source, into a sink that reads every value and keeps none.
+fn script(root: &Path, query: &str, bids: &Path) -> Outcome<String> {
+    let folder = root.join("benches/nexmark");
+    let tables = fs::read_to_string(folder.join("tables.sql"))?.replace("${BIDS}", &bids.to_string_lossy());
+    let query = fs::read_to_string(folder.join(format!("{query}.sql")))?;
+    Ok(format!("{tables}\nCREATE TABLE results WITH ('connector' = 'blackhole') AS\n{query}"))
+}
+
+/// Runs a script to its end.
+fn run(script: &Path, parallelism: u32) -> Outcome<Usage> {
+    let cpu_before = cpu_of_children();
+    let started = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_flott"))
+        .arg("run")
+        .arg(script)
+        .args(["--parallelism", &parallelism.to_string()])
+        .stdout(Stdio::null())
+        .spawn()?;
+    let mut memory = 0;
+    let status = loop {
+        memory = memory.max(peak_memory(child.id()).unwrap_or(0));
+        match child.try_wait()? {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let wall = started.elapsed();
+    if !status.success() {
+        return Err(format!("{} failed: {status}", script.display()).into());
+    }
+    let cpu = cpu_of_children().zip(cpu_before).map_or(wall, |(after, before)| after - before);
+    Ok(Usage { wall, cpu, memory })
+}
+
+/// User and system time of all children that have ended, from Linux's `/proc`; none on other systems.
+fn cpu_of_children() -> Option<Duration> {
+    /// Clock ticks last 10 ms on every Linux that there is.
+    const TICK: Duration = Duration::from_millis(10);
+    let status = fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name in parentheses: the state is the first field, the children's times are the 14th and 15th.
+    let fields: Vec<&str> = status.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks = fields.get(13)?.parse::<u32>().ok()? + fields.get(14)?.parse::<u32>().ok()?;
+    Some(TICK * ticks)
+}
+
+/// The most resident memory of a process so far, in bytes, from Linux's `/proc`.
+fn peak_memory(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+fn line(query: &str, arguments: &Arguments, usage: Usage) -> String {
+    let (wall, cpu) = (usage.wall.as_secs_f64(), usage.cpu.as_secs_f64());
+    let megabytes = usage.memory as f64 / 1e6;
+    let mut line =
+        format!("{query:<5} {wall:>8.2} {cpu:>8.2} {:>23.0} {megabytes:>9.0}", arguments.events as f64 / cpu.max(0.01));
+    if let Some((flink_cpu, flink_megabytes)) = flink(query, arguments) {
+        let (faster, smaller) = (flink_cpu / cpu.max(0.01), flink_megabytes / megabytes.max(1.0));
+        line.push_str(&format!(" {flink_cpu:>13.2} {faster:>7.1} {flink_megabytes:>15.0} {smaller:>7.1}"));
+    }
+    line.push('\n');
+    line
+}
+
+/// CPU seconds and peak megabytes of Flink for the query; of its run with one subtask where no other was measured.
+fn flink(query: &str, arguments: &Arguments) -> Option<(f64, f64)> {
+    if arguments.events != EVENTS {
+        return None;
+    }
+    let rows = FLINK.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect::<Vec<_>>());
+    let rows: Vec<Vec<&str>> = rows.filter(|row| row.len() == 4 && row[0] == query).collect();
+    let of = |parallelism: &str| rows.iter().find(|row| row[1] == parallelism);
+    let row = of(&arguments.parallelism.to_string()).or_else(|| of("1"))?;
+    Some((row[2].parse().ok()?, row[3].parse().ok()?))
+}

@@ -5,6 +5,8 @@
 //! time counts. Bids are generated once into `target/nexmark-bench/`. Flink's figures were measured on 2,000,000 events, the default;
 //! they are left out for other numbers of events.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time and waits for a process")]
+
 use std::error::Error;
 use std::fs;
 use std::io::Write;

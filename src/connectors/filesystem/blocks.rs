@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn a_buffer_is_used_again_when_nobody_reads_it() {
         let mut spare = SpareBuffers::default();
-        let held = Buffer::from(vec![1; 100]);
+        let held = Buffer::from(vec![1u8; 100]);
         spare.keep(held.clone());
-        spare.keep(Buffer::from(vec![2; 50]));
+        spare.keep(Buffer::from(vec![2u8; 50]));
         assert_eq!((spare.take().len(), spare.take().len()), (50, 0));
         drop(held);
         assert_eq!(spare.take().len(), 100);

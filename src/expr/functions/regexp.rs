@@ -68,7 +68,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
             build_numbers::<Int32Type>(args, context, |row| {
                 let (text, pattern) = (text.get(row)?, pattern.get(row)?);
-                Some(all_matches(&regex.get(pattern)?, text).count() as i32)
+                Some(all_matches(regex.get(pattern)?.as_ref(), text).count() as i32)
             })
         })
     })
@@ -280,7 +280,7 @@ fn replace(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result
     build_text(args, context, |row, out| {
         let (text, pattern, by) = (text.get(row)?, pattern.get(row)?, by.get(row)?);
         let mut rest = 0;
-        for found in all_matches(&patterns.get_valid(pattern)?, text) {
+        for found in all_matches(patterns.get_valid(pattern)?.as_ref(), text) {
             out.push_str(&text[rest..found.start()]);
             out.push_str(by);
             rest = found.end();

@@ -43,7 +43,11 @@ impl JobHandle {
 
     /// Its counters now.
     pub async fn metrics(&self) -> Result<JobMetrics> {
-        self.dispatcher.ask(RequestMetrics { job: self.id }, ASK_TIMEOUT).await
+        match self.dispatcher.ask(RequestMetrics { job: self.id }, ASK_TIMEOUT).await {
+            // It ended while it was asked.
+            Err(error) if error.kind() == ErrorKind::NotRunning => Ok(self.result().await?.metrics),
+            metrics => metrics,
+        }
     }
 
     /// Cancels it and waits until it has stopped. A job that has ended already stays as it is.
@@ -67,6 +71,9 @@ impl JobHandle {
 
     /// Waits until all its sinks have made visible what came before a flush (or the job has ended).
     pub(super) async fn await_flush(&self, flush: FlushId) -> Result<()> {
-        self.dispatcher.ask(AwaitFlush { job: self.id, flush }, ASK_TIMEOUT).await
+        match self.dispatcher.ask(AwaitFlush { job: self.id, flush }, ASK_TIMEOUT).await {
+            Err(error) if error.kind() == ErrorKind::NotRunning => self.result().await?.error.map_or(Ok(()), Err),
+            passed => passed,
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::result::{Outcome, RowStream, StatementResult};
 use super::show;
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, SystemClock, VirtualClock};
-use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions, RequestMetrics};
+use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
 use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -266,8 +266,9 @@ impl Session {
     pub(super) async fn all_metrics(&self) -> Result<Vec<JobMetrics>> {
         let Some(dispatcher) = self.engine.running_dispatcher() else { return Ok(Vec::new()) };
         let mut metrics = Vec::new();
-        for job in self.jobs().await? {
-            metrics.push(dispatcher.ask(RequestMetrics { job: job.id }, ASK_TIMEOUT).await?);
+        for JobInfo { id, name, .. } in self.jobs().await? {
+            let job = JobHandle { id, name, bounded: false, dispatcher: dispatcher.clone() };
+            metrics.push(job.metrics().await?);
         }
         Ok(metrics)
     }

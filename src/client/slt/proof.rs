@@ -66,6 +66,9 @@ impl Counts {
 impl Proof {
     /// Whether the mode shows in what the session has run; an error when it was not kept.
     pub(super) async fn check(self, session: &Session) -> Result<bool> {
+        if self == Proof::None {
+            return Ok(true);
+        }
         let counts = Counts::of(session).await?;
         match self {
             Proof::None => Ok(true),

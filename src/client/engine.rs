@@ -15,6 +15,7 @@ use crate::expr::FunctionRegistry;
 use crate::job_graph::JobGraph;
 use crate::operators::Operators;
 use crate::rpc::Gateway;
+use crate::runtime::state::MemoryManager;
 use crate::runtime::{Environment, FlushId, ResultHub, ResultStream};
 use crate::types::ResultId;
 
@@ -25,6 +26,8 @@ pub(super) struct Engine {
     pub(super) descriptors: ConnectorRegistry,
     pub(super) functions: Arc<FunctionRegistry>,
     results: Arc<ResultHub>,
+    /// What state and channels take, and may take.
+    pub(super) memory: Arc<MemoryManager>,
     options: MiniClusterOptions,
     cluster: Mutex<Option<MiniCluster>>,
     next_result: AtomicU64,
@@ -44,6 +47,7 @@ impl Engine {
             descriptors: connectors::descriptors(),
             functions: Arc::new(functions),
             results: Arc::default(),
+            memory: Arc::default(),
             options,
             cluster: Mutex::new(None),
             next_result: AtomicU64::new(1),
@@ -91,7 +95,7 @@ impl Engine {
     fn dispatcher(&self) -> Result<Gateway<Dispatcher>> {
         let mut cluster = self.locked();
         if cluster.is_none() {
-            *cluster = Some(MiniCluster::start(Arc::new(self.environment()), self.options)?);
+            *cluster = Some(MiniCluster::start(Arc::new(self.environment()), Arc::clone(&self.memory), self.options)?);
         }
         Ok(cluster.as_ref().expect("it was just started").dispatcher())
     }

@@ -98,9 +98,9 @@ impl SessionBuilder {
     }
 
     /// The session. Starts nothing yet.
-    pub fn build(mut self) -> Session {
-        self.cluster.memory_limit_bytes = self.configuration.bytes(&MEMORY_LIMIT) as usize;
+    pub fn build(self) -> Session {
         let engine = Engine::new(self.clock, self.services, self.functions, self.cluster);
+        engine.memory.set_limit(self.configuration.bytes(&MEMORY_LIMIT) as usize);
         let state = State {
             catalog: CatalogManager::new(),
             configuration: self.configuration,
@@ -188,11 +188,13 @@ impl Session {
             }
             Statement::Set { assignment: Some((key, value)), .. } => {
                 let notices = self.locked().configuration.set(key, value)?;
+                self.apply_memory_limit();
                 Ok(StatementResult { outcome: Outcome::Done, notices: notices.into_iter().collect() })
             }
             Statement::Set { assignment: None, .. } => Ok(Outcome::Rows(show::settings(&self.locked().configuration)).into()),
             Statement::Reset { key, .. } => {
                 self.locked().configuration.reset(key.as_deref())?;
+                self.apply_memory_limit();
                 Ok(Outcome::Done.into())
             }
             Statement::StopJob { job, with_savepoint, with_drain, span } => {
@@ -271,6 +273,11 @@ impl Session {
             metrics.push(job.metrics().await?);
         }
         Ok(metrics)
+    }
+
+    /// The limit holds for all jobs of the process, those that run already included.
+    fn apply_memory_limit(&self) {
+        self.engine.memory.set_limit(self.locked().configuration.bytes(&MEMORY_LIMIT) as usize);
     }
 
     /// What relative paths in statements start from, from now on.

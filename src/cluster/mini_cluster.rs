@@ -38,15 +38,13 @@ pub struct MiniClusterOptions {
     pub worker_threads: usize,
     /// Slots: the parallelism of all jobs together.
     pub slots: u32,
-    /// Bytes that buffers may take and, separately, state; 0 = no limit.
-    pub memory_limit_bytes: usize,
 }
 
 impl Default for MiniClusterOptions {
     fn default() -> Self {
         let worker_threads = std::thread::available_parallelism().map_or(1, usize::from);
         // A slot costs nothing until it is used: so many that a mistyped parallelism is refused and a meant one is not.
-        MiniClusterOptions { worker_threads, slots: 4096, memory_limit_bytes: 0 }
+        MiniClusterOptions { worker_threads, slots: 4096 }
     }
 }
 
@@ -67,8 +65,9 @@ impl fmt::Debug for MiniCluster {
 }
 
 impl MiniCluster {
-    /// Starts a cluster whose tasks find `environment` around them. Takes about a millisecond.
-    pub fn start(environment: Arc<Environment>, options: MiniClusterOptions) -> Result<Self> {
+    /// Starts a cluster whose tasks find `environment` around them, and whose state and channels stay below the limit of `memory`.
+    /// Takes about a millisecond.
+    pub fn start(environment: Arc<Environment>, memory: Arc<MemoryManager>, options: MiniClusterOptions) -> Result<Self> {
         let control = Builder::new_current_thread().enable_time().build()?;
         let data = Builder::new_multi_thread()
             .worker_threads(options.worker_threads.max(1))
@@ -77,13 +76,8 @@ impl MiniCluster {
             .build()?;
         let clock = Arc::clone(&environment.clock);
         let service = RpcService::new("local", control.handle().clone(), Arc::clone(&clock), None);
-        let shuffle = ShuffleEnvironment::new(options.memory_limit_bytes);
-        let data_plane = DataPlane {
-            runtime: data.handle().clone(),
-            environment,
-            shuffle: Arc::clone(&shuffle),
-            memory: MemoryManager::new(options.memory_limit_bytes),
-        };
+        let shuffle = ShuffleEnvironment::new(Arc::clone(&memory));
+        let data_plane = DataPlane { runtime: data.handle().clone(), environment, shuffle: Arc::clone(&shuffle), memory };
         let dispatcher = start_endpoints(&service, data_plane, options.slots)?;
         let gateway = dispatcher.gateway("client");
         let (stop, stopping) = oneshot::channel();

@@ -304,6 +304,7 @@ impl Handle<FreeJob> for TaskExecutor {
         let left: Vec<ExecutionAttemptId> = self.tasks.keys().filter(|attempt| attempt.job == job).copied().collect();
         left.into_iter().for_each(|attempt| self.send(attempt, Mail::Cancel));
         self.data_plane.shuffle.release_job(job);
+        self.data_plane.environment.connectors.release_job(job);
         Ok(()).into()
     }
 }

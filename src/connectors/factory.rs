@@ -7,7 +7,7 @@ use super::blackhole::{self, BlackholeWriter};
 use super::datagen::{self, DatagenDescriptor};
 use super::descriptor::{no_sink, no_source};
 use super::embedded::{self, EmbeddedDescriptor, EmbeddedSource, EmbeddedTables};
-use super::filesystem::{self, FileSink, FilesystemDescriptor, FilesystemSource};
+use super::filesystem::{self, CommitBoards, FileSink, FilesystemDescriptor, FilesystemSource};
 use super::memory::{self, MemoryDescriptor, MemorySource, MemoryTables, MemoryWriter};
 use super::nexmark::{self, NexmarkDescriptor};
 use super::print::{self, PrintWriter, SharedWriter};
@@ -15,6 +15,7 @@ use crate::catalog::{ConnectorDescriptor, ConnectorRegistry, ObjectPath};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::runtime::{ConnectorFactory, SinkContext, SinkWriter, Source};
 use crate::stream_graph::{SinkSpec, SourceSpec};
+use crate::types::JobId;
 
 /// What connectors need of their process.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ impl Default for ConnectorServices {
 #[derive(Clone, Default)]
 pub struct BuiltinConnectors {
     services: ConnectorServices,
+    /// What the writers of file sinks tell each other.
+    boards: Arc<CommitBoards>,
 }
 
 impl fmt::Debug for BuiltinConnectors {
@@ -56,7 +59,7 @@ impl fmt::Debug for BuiltinConnectors {
 impl BuiltinConnectors {
     /// With these services.
     pub fn new(services: ConnectorServices) -> Self {
-        BuiltinConnectors { services }
+        BuiltinConnectors { services, boards: Arc::default() }
     }
 
     /// The tables of `memory`, for the session and for programs that embed the engine.
@@ -127,10 +130,13 @@ impl ConnectorFactory for BuiltinConnectors {
                 let ConnectorServices { stdout, stderr, .. } = &self.services;
                 Ok(Box::new(PrintWriter::new(spec, &context, stdout, stderr)?))
             }
-            filesystem::NAME => Ok(Box::new(FileSink::new(spec, &context)?)),
+            filesystem::NAME => Ok(Box::new(FileSink::new(spec, &context, &self.boards)?)),
             memory::NAME => Ok(Box::new(MemoryWriter::new(spec, &self.services.memory)?)),
             name @ (datagen::NAME | embedded::NAME | nexmark::NAME) => Err(no_sink(name)),
             other => Err(unknown(other)),
         }
+    }
+    fn release_job(&self, job: JobId) {
+        self.boards.release_job(job);
     }
 }

@@ -1,5 +1,6 @@
 //! Sources that make their rows: numbered rows, dealt to the readers in turn, at a rate or as fast as they are taken.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -49,7 +50,7 @@ impl Source for GeneratorSource {
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
         Ok(Box::new(GeneratorReader {
             generator: (self.factory)(&context)?,
-            split: None,
+            splits: BTreeMap::new(),
             no_more_splits: false,
             asked: false,
             batch_rows: context.batch_rows.max(1) as u64,
@@ -132,7 +133,8 @@ impl Pace {
 
 struct GeneratorReader {
     generator: Box<dyn RowGenerator>,
-    split: Option<(SplitId, RowNumbers)>,
+    /// One, or after a restart several.
+    splits: BTreeMap<SplitId, RowNumbers>,
     no_more_splits: bool,
     asked: bool,
     batch_rows: u64,
@@ -144,10 +146,7 @@ impl SourceReader for GeneratorReader {
         for split in splits {
             let numbers = serde_json::from_str(&split.state)
                 .map_err(|error| Error::internal(format!("the state of a generator split is not readable: {error}")))?;
-            if self.split.replace((split.id, numbers)).is_some() {
-                return Err(Error::unsupported("a reader of generated rows with more than one split")
-                    .with_hint("restore the job with the parallelism that it had"));
-            }
+            self.splits.insert(split.id, numbers);
         }
         self.asked = false;
         Ok(())
@@ -158,7 +157,8 @@ impl SourceReader for GeneratorReader {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
-        let Some((id, numbers)) = &mut self.split else {
+        // The one whose next row comes first: so the rows of several come in their order.
+        let Some((id, numbers)) = self.splits.iter_mut().min_by_key(|(_, numbers)| numbers.next) else {
             if self.no_more_splits {
                 return Poll::Ready(Ok(SourceEvent::End));
             }
@@ -171,7 +171,7 @@ impl SourceReader for GeneratorReader {
         let id = *id;
         let left = numbers.left();
         if left == 0 {
-            self.split = None;
+            self.splits.remove(&id);
             return Poll::Ready(Ok(SourceEvent::SplitFinished(id)));
         }
         let due = match &self.pace {
@@ -195,6 +195,6 @@ impl SourceReader for GeneratorReader {
 
     fn snapshot(&self) -> Vec<Split> {
         let state = |numbers: &RowNumbers| serde_json::to_string(numbers).expect("row numbers have only plain fields");
-        self.split.iter().map(|(id, numbers)| Split { id: *id, state: state(numbers) }).collect()
+        self.splits.iter().map(|(id, numbers)| Split { id: *id, state: state(numbers) }).collect()
     }
 }

@@ -2,28 +2,30 @@
 //!
 //! In this order: computed columns, watermarks per split, filter, limit. The filter comes after the watermarks, so that rows that it
 //! leaves out advance event time as in Flink.
+//!
+//! Its state: how far each split was read, the watermark of each, and the one of the source, so that late rows stay late.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use self::reading::Reading;
 use super::split_watermarks::SplitWatermarks;
 use super::watermark_generator::WatermarkGenerator;
 use crate::config;
 use crate::error::Result;
 use crate::expr::{CompiledExprs, EvalContext};
-use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceReader, SourceStatus, Split};
+use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceStatus, Split, StateTable};
 use crate::stream_graph::SourceSpec;
 use crate::types::{Batch, SplitId, TimeZone, Watermark};
 
 /// Reads a table.
 pub struct TableSource {
-    reader: Box<dyn SourceReader>,
+    reading: Reading,
     computed: Option<CompiledExprs>,
     generator: Option<WatermarkGenerator>,
     predicate: Option<CompiledExprs>,
     /// Rows that are still wanted.
     remaining: Option<u64>,
-    splits: SplitWatermarks,
     /// The split that the reader was last asked to prefer.
     preferred: Option<SplitId>,
     time_zone: TimeZone,
@@ -42,8 +44,16 @@ impl TableSource {
             operator: context.clone(),
         };
         let watermark = spec.watermark.as_ref();
+        let clock = &context.environment.clock;
         Ok(TableSource {
-            reader: context.environment.connectors.source(spec)?.reader(reader_context)?,
+            reading: Reading {
+                reader: context.environment.connectors.source(spec)?.reader(reader_context)?,
+                splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms), clock.now_ms()),
+                clock: Arc::clone(clock),
+                key_groups: context.key_groups,
+                max_parallelism: context.max_parallelism,
+                restored: false,
+            },
             computed: spec.computed.as_deref().map(|exprs| CompiledExprs::new(exprs, functions)).transpose()?,
             generator: watermark.map(|spec| WatermarkGenerator::new(spec, functions)).transpose()?,
             predicate: spec
@@ -52,7 +62,6 @@ impl TableSource {
                 .map(|expr| CompiledExprs::new(std::slice::from_ref(expr), functions))
                 .transpose()?,
             remaining: spec.limit,
-            splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms)),
             preferred: None,
             time_zone: context.configuration.time_zone(),
             context: context.clone(),
@@ -76,13 +85,13 @@ impl TableSource {
     fn batch(&mut self, split: SplitId, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let now_ms = self.now_ms();
         let eval = self.eval_context(batch.num_rows(), now_ms);
-        if let Some(status) = self.splits.active(split, now_ms) {
+        if let Some(status) = self.reading.splits.active(split, now_ms) {
             output.watermark_status(status)?;
         }
         let mut batch = self.compute(batch, &eval)?;
         if let Some(generator) = &self.generator {
-            let steps = generator.steps(&batch, self.splits.highest(split, now_ms), &eval)?;
-            batch = batch.with_steps(self.splits.merge(split, &steps));
+            let steps = generator.steps(&batch, self.reading.splits.highest(split, now_ms), &eval)?;
+            batch = batch.with_steps(self.reading.splits.merge(split, &steps));
             self.prefer_furthest_behind();
         }
         if let Some(predicate) = &self.predicate {
@@ -103,11 +112,11 @@ impl TableSource {
     }
 
     fn prefer_furthest_behind(&mut self) {
-        let behind = self.splits.furthest_behind();
+        let behind = self.reading.splits.furthest_behind();
         if let Some(split) = behind
             && behind != self.preferred
         {
-            self.reader.prefer(split);
+            self.reading.reader.prefer(split);
             self.preferred = behind;
         }
     }
@@ -116,28 +125,37 @@ impl TableSource {
 impl SourceOperator for TableSource {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         let now_ms = self.now_ms();
-        splits.iter().for_each(|split| self.splits.add(split.id, now_ms));
-        self.reader.add_splits(splits)
+        splits.iter().for_each(|split| self.reading.splits.add(split.id, now_ms));
+        self.reading.reader.add_splits(splits)
     }
 
     fn no_more_splits(&mut self) {
-        self.reader.no_more_splits();
+        self.reading.reader.no_more_splits();
     }
 
     fn poll(&mut self, context: &mut Context<'_>, output: &mut dyn Output) -> Poll<Result<SourceStatus>> {
         if self.remaining == Some(0) {
             return Poll::Ready(Ok(SourceStatus::End));
         }
-        match ready!(self.reader.poll_next(context))? {
+        let polled = self.reading.reader.poll_next(context);
+        if self.reading.splits.can_fall_idle() {
+            let now_ms = self.now_ms();
+            match &polled {
+                Poll::Pending | Poll::Ready(Ok(SourceEvent::NeedSplit)) => self.reading.splits.starve(now_ms),
+                Poll::Ready(_) => self.reading.splits.feed(now_ms),
+            }
+        }
+        match ready!(polled)? {
             SourceEvent::Batch(split, batch) => self.batch(split, batch, output)?,
             SourceEvent::Watermark(split, watermark) => {
                 let now_ms = self.now_ms();
-                if let Some(watermark) = self.splits.watermark(split, watermark, now_ms) {
+                if let Some(watermark) = self.reading.splits.watermark(split, watermark, now_ms) {
                     output.watermark(watermark)?;
                 }
             }
             SourceEvent::SplitFinished(split) => {
-                if let Some(watermark) = self.splits.finish(split) {
+                let now_ms = self.now_ms();
+                if let Some(watermark) = self.reading.splits.finish(split, now_ms) {
                     output.watermark(watermark)?;
                 }
                 self.prefer_furthest_behind();
@@ -150,17 +168,22 @@ impl SourceOperator for TableSource {
     }
 
     fn next_processing_timer(&self) -> Option<i64> {
-        self.splits.next_timer()
+        self.reading.splits.next_timer()
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
-        let change = self.splits.on_time(now_ms);
+        let change = self.reading.splits.on_time(now_ms);
         if let Some(watermark) = change.watermark {
             output.watermark(watermark)?;
         }
         change.status.map_or(Ok(()), |status| output.watermark_status(status))
     }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("splits", &mut self.reading)]
+    }
 }
 
+mod reading;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,9 @@
 //!
 //! The minimum over all splits that are not finished, those left out that had no row for too long. What comes out only rises. A split
 //! that is finished holds nobody back; when none is left the watermark stays where it is, and the end of the task brings the last one.
+//!
+//! "Too long" counts only the time in which the source had nothing to read: a file that waits while others are read, or while the task
+//! waits for those behind it, is not idle. A source that has no split at all falls idle like one.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +20,31 @@ pub struct SplitWatermarks {
     idle_timeout_ms: Option<i64>,
     /// Whether the source said that it is idle.
     idle: bool,
+    starvation: Starvation,
+    /// When the last split was finished, in time of starvation.
+    without_splits_ms: i64,
+}
+
+/// How long the source had nothing to read, all in all: the clock of idleness.
+#[derive(Debug)]
+struct Starvation {
+    /// Up to the last time that it had something.
+    total_ms: i64,
+    /// Since when it has nothing.
+    since_ms: Option<i64>,
+}
+
+impl Starvation {
+    fn at(&self, now_ms: i64) -> i64 {
+        self.total_ms + self.since_ms.map_or(0, |since| (now_ms - since).max(0))
+    }
 }
 
 #[derive(Debug)]
 struct SplitState {
     /// The highest watermark of its rows.
     highest: Watermark,
-    /// When its last row came, by the clock.
+    /// When its last row came, in time of starvation.
     active_ms: i64,
     idle: bool,
 }
@@ -38,21 +59,60 @@ pub struct Change {
 }
 
 impl SplitWatermarks {
-    /// Without splits.
-    pub fn new(idle_timeout_ms: Option<u64>) -> Self {
-        let idle_timeout_ms = idle_timeout_ms.filter(|timeout| *timeout > 0).map(|timeout| timeout.min(i64::MAX as u64) as i64);
-        SplitWatermarks { splits: BTreeMap::new(), emitted: FIRST_WATERMARK, idle_timeout_ms, idle: false }
+    /// Without splits, and so with nothing to read.
+    pub fn new(idle_timeout_ms: Option<u64>, now_ms: i64) -> Self {
+        SplitWatermarks {
+            splits: BTreeMap::new(),
+            emitted: FIRST_WATERMARK,
+            idle_timeout_ms: idle_timeout_ms.filter(|timeout| *timeout > 0).map(|timeout| timeout.min(i64::MAX as u64) as i64),
+            idle: false,
+            starvation: Starvation { total_ms: 0, since_ms: Some(now_ms) },
+            without_splits_ms: 0,
+        }
+    }
+
+    /// Whether idleness is asked for at all: if not, nobody need tell what the source has to read.
+    pub fn can_fall_idle(&self) -> bool {
+        self.idle_timeout_ms.is_some()
+    }
+
+    /// The source has nothing to read.
+    pub fn starve(&mut self, now_ms: i64) {
+        self.starvation.since_ms.get_or_insert(now_ms);
+    }
+
+    /// The source has something to read.
+    pub fn feed(&mut self, now_ms: i64) {
+        self.starvation.total_ms = self.starvation.at(now_ms);
+        self.starvation.since_ms = None;
     }
 
     /// A split is to be read: it holds the watermark back from now on.
     pub fn add(&mut self, split: SplitId, now_ms: i64) {
-        self.splits.insert(split, SplitState { highest: FIRST_WATERMARK, active_ms: now_ms, idle: false });
+        self.restore(split, FIRST_WATERMARK, now_ms);
+    }
+
+    /// A split is to be read on whose rows had brought this watermark.
+    pub fn restore(&mut self, split: SplitId, highest: Watermark, now_ms: i64) {
+        let active_ms = self.starvation.at(now_ms);
+        self.splits.insert(split, SplitState { highest, active_ms, idle: false });
+    }
+
+    /// What was emitted before a restart.
+    pub fn restore_emitted(&mut self, emitted: Watermark) {
+        self.emitted = emitted;
+    }
+
+    /// The watermark of the source so far.
+    pub fn emitted(&self) -> Watermark {
+        self.emitted
     }
 
     /// Rows of a split have come: it is not idle. The status if the source was.
     pub fn active(&mut self, split: SplitId, now_ms: i64) -> Option<WatermarkStatus> {
+        let active_ms = self.starvation.at(now_ms);
         let state = self.state(split, now_ms);
-        state.active_ms = now_ms;
+        state.active_ms = active_ms;
         state.idle = false;
         std::mem::replace(&mut self.idle, false).then_some(WatermarkStatus::Active)
     }
@@ -60,6 +120,11 @@ impl SplitWatermarks {
     /// The highest watermark of a split so far, to be raised by its rows.
     pub fn highest(&mut self, split: SplitId, now_ms: i64) -> &mut Watermark {
         &mut self.state(split, now_ms).highest
+    }
+
+    /// The highest watermark of a split so far.
+    pub fn highest_of(&self, split: SplitId) -> Watermark {
+        self.splits.get(&split).map_or(FIRST_WATERMARK, |state| state.highest)
     }
 
     /// The steps of the source from those of a split.
@@ -80,8 +145,9 @@ impl SplitWatermarks {
     }
 
     /// A split is read to its end.
-    pub fn finish(&mut self, split: SplitId) -> Option<Watermark> {
+    pub fn finish(&mut self, split: SplitId, now_ms: i64) -> Option<Watermark> {
         self.splits.remove(&split);
+        self.without_splits_ms = self.starvation.at(now_ms);
         let minimum = self.minimum(None)?;
         self.rise(minimum)
     }
@@ -96,18 +162,23 @@ impl SplitWatermarks {
 
     /// When a split falls idle unless rows come.
     pub fn next_timer(&self) -> Option<i64> {
-        let timeout = self.idle_timeout_ms?;
-        let active = self.splits.values().filter(|state| !state.idle);
-        active.map(|state| state.active_ms.saturating_add(timeout)).min()
+        let (timeout, since) = (self.idle_timeout_ms?, self.starvation.since_ms?);
+        let active = self.splits.values().filter(|state| !state.idle).map(|state| state.active_ms);
+        let without_splits = (self.splits.is_empty() && !self.idle).then_some(self.without_splits_ms);
+        let first = active.chain(without_splits).min()?;
+        Some(since.saturating_add(first - self.starvation.total_ms).saturating_add(timeout))
     }
 
     /// Leaves out the splits without rows for too long.
     pub fn on_time(&mut self, now_ms: i64) -> Change {
         let Some(timeout) = self.idle_timeout_ms else { return Change::default() };
-        for state in self.splits.values_mut() {
-            state.idle |= state.active_ms.saturating_add(timeout) <= now_ms;
-        }
-        let all_idle = !self.splits.is_empty() && self.splits.values().all(|state| state.idle);
+        let starved_ms = self.starvation.at(now_ms);
+        let is_due = |since_ms: i64| since_ms.saturating_add(timeout) <= starved_ms;
+        self.splits.values_mut().for_each(|state| state.idle |= is_due(state.active_ms));
+        let all_idle = match self.splits.is_empty() {
+            true => self.idle || is_due(self.without_splits_ms),
+            false => self.splits.values().all(|state| state.idle),
+        };
         let fell_idle = all_idle && !std::mem::replace(&mut self.idle, all_idle);
         let candidate = if all_idle { self.splits.values().map(|state| state.highest).max() } else { self.minimum(None) };
         let watermark = candidate.and_then(|watermark| self.rise(watermark));
@@ -116,7 +187,8 @@ impl SplitWatermarks {
 
     /// A split that was not announced counts from its first row on.
     fn state(&mut self, split: SplitId, now_ms: i64) -> &mut SplitState {
-        self.splits.entry(split).or_insert(SplitState { highest: FIRST_WATERMARK, active_ms: now_ms, idle: false })
+        let active_ms = self.starvation.at(now_ms);
+        self.splits.entry(split).or_insert(SplitState { highest: FIRST_WATERMARK, active_ms, idle: false })
     }
 
     fn minimum(&self, except: Option<SplitId>) -> Option<Watermark> {
@@ -148,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_split_that_is_not_yet_opened_holds_the_others_back() {
-        let mut splits = SplitWatermarks::new(None);
+        let mut splits = SplitWatermarks::new(None, 0);
         splits.add(A, 0);
         splits.add(B, 0);
         *splits.highest(A, 0) = Watermark(50);
@@ -156,13 +228,13 @@ mod tests {
         assert_eq!(splits.furthest_behind(), Some(B));
         *splits.highest(B, 0) = Watermark(60);
         assert_eq!(splits.merge(B, &steps(&[(1, 10), (2, 60)])), steps(&[(1, 10), (2, 50)]));
-        assert_eq!(splits.finish(A), Some(Watermark(60)));
-        assert_eq!(splits.finish(B), None);
+        assert_eq!(splits.finish(A, 0), Some(Watermark(60)));
+        assert_eq!(splits.finish(B, 0), None);
     }
 
     #[test]
     fn an_idle_split_is_left_out_until_it_has_rows() {
-        let mut splits = SplitWatermarks::new(Some(100));
+        let mut splits = SplitWatermarks::new(Some(100), 0);
         splits.add(A, 0);
         splits.add(B, 0);
         splits.active(A, 50);
@@ -173,5 +245,40 @@ mod tests {
         assert_eq!(splits.next_timer(), None);
         assert_eq!(splits.active(B, 160), Some(WatermarkStatus::Active));
         assert!(splits.merge(B, &steps(&[(1, 5)])).is_empty(), "never back");
+    }
+
+    #[test]
+    fn only_time_with_nothing_to_read_counts() {
+        let mut splits = SplitWatermarks::new(Some(100), 0);
+        splits.add(A, 0);
+        splits.add(B, 0);
+        splits.feed(10);
+        assert_eq!(splits.next_timer(), None);
+        assert_eq!(splits.on_time(500), Change::default(), "it has been reading all the time");
+        splits.active(A, 500);
+        splits.starve(500);
+        assert_eq!(splits.next_timer(), Some(590), "ten milliseconds had passed before the first row");
+        splits.feed(550);
+        splits.active(A, 550);
+        splits.starve(551);
+        assert_eq!(splits.next_timer(), Some(591));
+        assert_eq!(splits.on_time(591), Change::default(), "B is left out, A had a row");
+        assert_eq!(splits.next_timer(), Some(651));
+        assert_eq!(splits.on_time(651).status, Some(WatermarkStatus::Idle));
+    }
+
+    #[test]
+    fn a_source_without_splits_falls_idle_until_it_has_rows() {
+        let mut splits = SplitWatermarks::new(Some(100), 5);
+        assert_eq!(splits.next_timer(), Some(105));
+        assert_eq!(splits.on_time(105), Change { watermark: None, status: Some(WatermarkStatus::Idle) });
+        assert_eq!((splits.next_timer(), splits.on_time(300)), (None, Change::default()));
+        splits.add(A, 300);
+        splits.feed(300);
+        assert_eq!(splits.active(A, 300), Some(WatermarkStatus::Active));
+        splits.finish(A, 310);
+        splits.starve(310);
+        assert_eq!(splits.next_timer(), Some(410));
+        assert_eq!(splits.on_time(410).status, Some(WatermarkStatus::Idle));
     }
 }

@@ -10,7 +10,7 @@ use super::{FlushId, OperatorContext};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::stream_graph::{SinkSpec, SourceSpec};
-use crate::types::{Batch, SplitId, SubtaskIndex, Watermark};
+use crate::types::{Batch, JobId, SplitId, SubtaskIndex, Watermark};
 
 /// A piece of a source that one reader reads: a file, a range of a file, a range of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,4 +138,7 @@ pub trait ConnectorFactory: Send + Sync {
 
     /// A writer of a sink.
     fn sink(&self, spec: &SinkSpec, context: SinkContext) -> Result<Box<dyn SinkWriter>>;
+
+    /// A job has ended, well or not: what was kept for its sources and sinks is kept no longer.
+    fn release_job(&self, _job: JobId) {}
 }

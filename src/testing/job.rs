@@ -90,11 +90,12 @@ pub struct TestJob {
 impl TestJob {
     /// A job without vertices.
     pub fn new(environment: Arc<Environment>) -> Self {
+        let memory = MemoryManager::new(0);
         TestJob {
             configuration: Configuration::default(),
             splits: Arc::default(),
-            shuffle: ShuffleEnvironment::new(0),
-            memory: MemoryManager::new(0),
+            shuffle: ShuffleEnvironment::new(Arc::clone(&memory)),
+            memory,
             environment,
             vertices: Vec::new(),
             edges: Vec::new(),

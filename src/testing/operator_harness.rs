@@ -36,6 +36,24 @@ fn functions() -> FunctionRegistry {
     functions
 }
 
+/// What an operator may know of itself as one of several subtasks.
+pub fn context(index: u32, parallelism: u32, configuration: &Configuration, environment: &Arc<Environment>) -> OperatorContext {
+    let (subtask, max_parallelism) = (SubtaskIndex(index), 128);
+    OperatorContext {
+        job: JobId(1),
+        operator: OperatorId(1),
+        name: "operator".to_string(),
+        subtask,
+        parallelism,
+        max_parallelism,
+        key_groups: KeyGroupRange::of_subtask(subtask, parallelism, max_parallelism),
+        configuration: Arc::new(configuration.clone()),
+        job_start_ms: 0,
+        environment: Arc::clone(environment),
+        metrics: Arc::new(OperatorMetrics::default()),
+    }
+}
+
 /// The state of an operator, by name of its table.
 pub type Snapshot = BTreeMap<&'static str, StateTableSnapshot>;
 
@@ -96,20 +114,8 @@ impl OperatorHarness {
         configuration: &Configuration,
     ) -> Result<Self> {
         let clock = VirtualClock::new(0);
-        let (subtask, max_parallelism) = (SubtaskIndex(index), 128);
-        let context = OperatorContext {
-            job: JobId(1),
-            operator: OperatorId(1),
-            name: "operator".to_string(),
-            subtask,
-            parallelism,
-            max_parallelism,
-            key_groups: KeyGroupRange::of_subtask(subtask, parallelism, max_parallelism),
-            configuration: Arc::new(configuration.clone()),
-            job_start_ms: 0,
-            environment: environment(Arc::clone(&clock) as Arc<dyn Clock>, &ScriptedConnectors::default()),
-            metrics: Arc::new(OperatorMetrics::default()),
-        };
+        let environment = environment(Arc::clone(&clock) as Arc<dyn Clock>, &ScriptedConnectors::default());
+        let context = context(index, parallelism, configuration, &environment);
         let mut operator = Operators.build(spec, &context)?;
         operator.open(&context)?;
         Ok(OperatorHarness { operator, context, clock, schemas, output: TextOutput::default() })

@@ -17,6 +17,7 @@ use crate::cluster::{AwaitResult, Dispatcher, JobResult, MiniCluster, MiniCluste
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::JobGraph;
 use crate::rpc::Gateway;
+use crate::runtime::state::MemoryManager;
 use crate::runtime::{
     ConnectorFactory, Environment, FlushId, Operator, OperatorContext, OperatorFactory, Output, ReaderContext, ResultHub,
     ResultSender, ResultStream, SinkContext, SinkWriter, Source, SourceOperator, SourceReader, SourceStatus, Split,
@@ -292,7 +293,7 @@ impl World {
     }
 
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        World::with(clock, MiniClusterOptions { worker_threads: 2, slots: 16, memory_limit_bytes: 0 })
+        World::with(clock, MiniClusterOptions { worker_threads: 2, slots: 16 })
     }
 
     fn with(clock: Arc<dyn Clock>, options: MiniClusterOptions) -> Self {
@@ -304,7 +305,7 @@ impl World {
             operators: Arc::new(TestOperators { built: AtomicU64::new(0) }),
             results: results.clone(),
         });
-        let cluster = MiniCluster::start(environment, options).unwrap();
+        let cluster = MiniCluster::start(environment, MemoryManager::new(0), options).unwrap();
         World { dispatcher: cluster.dispatcher(), cluster, results, next_result: AtomicU64::new(1) }
     }
 

@@ -1,13 +1,11 @@
 //! When a partition is complete, and how that is made known: a file `_SUCCESS` in its folder.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::partition::partition_time_ms;
 use super::path::io_error;
 use crate::connectors::options::{OptionReader, does_not_fit};
 use crate::error::Result;
-use crate::types::Watermark;
 
 /// What completes a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,14 +19,12 @@ enum Trigger {
     },
 }
 
-/// The partitions that are not complete yet.
+/// When partitions are complete, and what is done then.
 #[derive(Debug)]
 pub struct PartitionCommit {
     trigger: Trigger,
     delay_ms: i64,
     file_name: String,
-    /// When each was begun (by the clock), or its own time.
-    pending: BTreeMap<Vec<u8>, i64>,
 }
 
 impl PartitionCommit {
@@ -47,50 +43,21 @@ impl PartitionCommit {
             trigger,
             delay_ms: options.duration_ms("sink.partition-commit.delay")?.unwrap_or(0) as i64,
             file_name: options.text("sink.partition-commit.success-file.name").unwrap_or("_SUCCESS").to_string(),
-            pending: BTreeMap::new(),
         }))
     }
 
-    /// Rows came for a partition.
-    pub fn seen(&mut self, partition: &[u8], values: impl FnOnce() -> Vec<(String, String)>, now_ms: i64) -> Result<()> {
-        if self.pending.contains_key(partition) {
-            return Ok(());
-        }
+    /// After when, by the clock or the watermark, a partition is complete that begins now.
+    pub fn complete_ms(&self, values: impl FnOnce() -> Vec<(String, String)>, now_ms: i64) -> Result<i64> {
         let time_ms = match &self.trigger {
             Trigger::ProcessTime => now_ms,
             Trigger::PartitionTime { pattern } => partition_time_ms(pattern, &values())?,
         };
-        self.pending.insert(partition.to_vec(), time_ms);
-        Ok(())
+        Ok(time_ms.saturating_add(self.delay_ms))
     }
 
-    /// Whether the clock completes partitions.
-    pub fn waits_for_clock(&self) -> bool {
-        self.trigger == Trigger::ProcessTime && !self.pending.is_empty()
-    }
-
-    /// The partitions that the clock has completed.
-    pub fn due_by_clock(&mut self, now_ms: i64) -> Vec<Vec<u8>> {
-        if self.trigger == Trigger::ProcessTime { self.take_until(now_ms) } else { Vec::new() }
-    }
-
-    /// The partitions that the watermark has completed.
-    pub fn due_by_watermark(&mut self, watermark: Watermark) -> Vec<Vec<u8>> {
-        if self.trigger == Trigger::ProcessTime { Vec::new() } else { self.take_until(watermark.0) }
-    }
-
-    /// All that are left: the input has ended.
-    pub fn due_at_end(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.pending).into_keys().collect()
-    }
-
-    fn take_until(&mut self, now_ms: i64) -> Vec<Vec<u8>> {
-        let due = |time_ms: i64| now_ms >= time_ms.saturating_add(self.delay_ms);
-        let taken: Vec<Vec<u8>> = self.pending.iter().filter(|(_, time)| due(**time)).map(|(name, _)| name.clone()).collect();
-        taken.iter().for_each(|partition| {
-            self.pending.remove(partition);
-        });
-        taken
+    /// Whether the clock completes partitions, rather than the watermark.
+    pub fn is_by_clock(&self) -> bool {
+        self.trigger == Trigger::ProcessTime
     }
 
     /// Makes known that a partition is complete.

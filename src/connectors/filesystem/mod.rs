@@ -4,6 +4,7 @@
 //! watermark, ranges of files otherwise.
 
 mod blocks;
+mod board;
 mod commit;
 mod descriptor;
 mod part;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+pub use board::CommitBoards;
 pub use descriptor::{FilesystemDescriptor, NAME};
 pub use sink::FileSink;
 

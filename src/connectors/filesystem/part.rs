@@ -41,6 +41,9 @@ impl Part {
 
     /// Moves the buffer to the hidden file.
     pub fn write_out(&mut self) -> Result<()> {
+        if self.buffer.is_empty() && self.written > 0 {
+            return Ok(());
+        }
         let path = self.hidden_path();
         if self.written == 0 {
             fs::create_dir_all(&self.folder).map_err(|error| io_error("create the folder", &self.folder, error))?;

@@ -1,7 +1,8 @@
 //! Writes a table as part files.
 //!
-//! A part is written under a hidden name and renamed when it is whole, so that a reader of the folder never sees half a record and a
-//! job that fails leaves nothing behind. Parts are closed by size, by age, at a flush element and at the end.
+//! A part is written under a hidden name and renamed when it is whole, so that a reader of the folder never sees half a record. Parts
+//! are closed by size, by age, when their partition is complete, at a flush element and at the end; those of the end become visible
+//! when all writers have come there.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,17 +10,18 @@ use std::sync::Arc;
 
 use arrow::array::UInt32Array;
 
+use super::board::{CommitBoard, CommitBoards, LastWill};
 use super::commit::PartitionCommit;
 use super::part::Part;
 use super::partition::PartitionColumns;
 use super::path::TablePath;
-use crate::clock::{Clock, random_seed};
+use crate::clock::Clock;
 use crate::connectors::formats::{Format, RecordEncoder};
 use crate::connectors::options::OptionReader;
 use crate::error::Result;
 use crate::runtime::{SinkContext, SinkWriter};
 use crate::stream_graph::SinkSpec;
-use crate::types::{Batch, Watermark};
+use crate::types::{Batch, SubtaskIndex, Watermark};
 
 /// Bytes that all open parts of a writer may hold in memory together.
 const BUFFERS_BYTES: usize = 16 << 20;
@@ -39,6 +41,9 @@ pub struct FileSink {
     names: PartNames,
     rolling: Rolling,
     commit: Option<PartitionCommit>,
+    subtask: SubtaskIndex,
+    /// What the writers of the sink tell each other.
+    board: Arc<CommitBoard>,
     clock: Arc<dyn Clock>,
     next_check_ms: i64,
 }
@@ -58,13 +63,14 @@ struct Rolling {
 
 impl FileSink {
     /// A writer of a spec.
-    pub fn new(spec: &SinkSpec, context: &SinkContext) -> Result<Self> {
+    pub fn new(spec: &SinkSpec, context: &SinkContext, boards: &CommitBoards) -> Result<Self> {
         let options = OptionReader::new(&spec.options);
         let written: Vec<usize> = (0..spec.schema.len()).filter(|index| !spec.partition_keys.contains(index)).collect();
         let columns = spec.partition_keys.iter().map(|index| (*index, spec.schema.field(*index).clone())).collect();
         let clock = Arc::clone(&context.operator.environment.clock);
         let rolling = Rolling::from_options(&options)?;
         let next_check_ms = clock.now_ms() + rolling.check_ms;
+        let board = boards.join(context.operator.job, context.operator.operator, context.parallelism);
         Ok(FileSink {
             folder: TablePath::new(options.required("path")?, &spec.base_dir)?.resolved().to_path_buf(),
             encoder: Format::from_options(&spec.options)?.encoder(&spec.schema.project(&written))?,
@@ -74,9 +80,11 @@ impl FileSink {
                 default_name: options.text("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_string(),
             },
             parts: HashMap::new(),
-            names: PartNames { prefix: format!("part-{}-{}", random_uid(), context.subtask), count: 0 },
+            names: PartNames { prefix: format!("part-{}-{}", board.uid(), context.subtask), count: 0 },
             rolling,
             commit: PartitionCommit::from_options(&options)?,
+            subtask: context.subtask,
+            board,
             clock,
             next_check_ms,
         })
@@ -95,8 +103,7 @@ impl FileSink {
             part.write_out()?;
         }
         if part.bytes() >= self.rolling.file_bytes {
-            let part = self.parts.remove(partition).expect("it was there");
-            part.publish()?;
+            self.publish(partition)?;
         }
         Ok(())
     }
@@ -113,8 +120,9 @@ impl FileSink {
                 None => {
                     rows.insert(folder.clone(), vec![row as u32]);
                     order.push(folder.clone());
-                    if let Some(commit) = &mut self.commit {
-                        commit.seen(&folder, || self.partition.values(batch, row), self.clock.now_ms())?;
+                    if let Some(commit) = &self.commit {
+                        let values = || self.partition.values(batch, row);
+                        self.board.hold(self.subtask, &folder, || commit.complete_ms(values, self.clock.now_ms()))?;
                     }
                 }
             }
@@ -126,23 +134,23 @@ impl FileSink {
         Ok(())
     }
 
-    fn publish_all(&mut self) -> Result<()> {
-        let mut parts: Vec<Part> = std::mem::take(&mut self.parts).into_values().collect();
-        // In the order of their numbers, so that a failure half-way leaves the earlier ones.
-        parts.sort_by_key(|part| part.created_ms());
-        parts.into_iter().try_for_each(Part::publish)
+    /// Makes visible what there is of a partition.
+    fn publish(&mut self, partition: &[u8]) -> Result<()> {
+        if let Some(part) = self.parts.remove(partition) {
+            part.publish()?;
+        }
+        self.board.publish(self.subtask, partition);
+        Ok(())
     }
 
-    fn commit(&mut self, due: Vec<Vec<u8>>) -> Result<()> {
-        for partition in due {
-            if let Some(part) = self.parts.remove(&partition) {
-                part.publish()?;
-            }
-            if let Some(commit) = &self.commit {
-                commit.mark(&self.folder.join(String::from_utf8_lossy(&partition).as_ref()))?;
-            }
-        }
-        Ok(())
+    fn mark(&self, complete: Vec<Vec<u8>>) -> Result<()> {
+        let Some(commit) = &self.commit else { return Ok(()) };
+        let folder = |partition: Vec<u8>| self.folder.join(String::from_utf8_lossy(&partition).as_ref());
+        complete.into_iter().try_for_each(|partition| commit.mark(&folder(partition)))
+    }
+
+    fn is_committed(&self, by_clock: bool) -> bool {
+        self.commit.as_ref().is_some_and(|commit| commit.is_by_clock() == by_clock)
     }
 }
 
@@ -152,34 +160,43 @@ impl SinkWriter for FileSink {
     }
 
     fn watermark(&mut self, watermark: Watermark) -> Result<()> {
-        let due = self.commit.as_mut().map_or_else(Vec::new, |commit| commit.due_by_watermark(watermark));
-        self.commit(due)
+        // The end is `finish`'s business.
+        if !self.is_committed(false) || watermark == Watermark::MAX {
+            return Ok(());
+        }
+        self.board.due(watermark.0).iter().try_for_each(|partition| self.publish(partition))?;
+        let of_all = self.board.advance(self.subtask, watermark);
+        self.mark(self.board.take_complete(of_all.0))
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.publish_all()
+        let partitions: Vec<Vec<u8>> = self.parts.keys().cloned().collect();
+        partitions.iter().try_for_each(|partition| self.publish(partition))?;
+        self.board.take_last_parts().into_iter().try_for_each(Part::publish)
     }
 
     fn next_timer(&self) -> Option<i64> {
-        let waiting = !self.parts.is_empty() || self.commit.as_ref().is_some_and(PartitionCommit::waits_for_clock);
+        let waiting = !self.parts.is_empty() || (self.is_committed(true) && self.board.has_pending());
         waiting.then_some(self.next_check_ms)
     }
 
     fn on_time(&mut self, now_ms: i64) -> Result<()> {
         self.next_check_ms = now_ms + self.rolling.check_ms;
         let old = |part: &Part| now_ms - part.created_ms() >= self.rolling.rollover_ms;
-        let due: Vec<Vec<u8>> = self.parts.iter().filter(|(_, part)| old(part)).map(|(folder, _)| folder.clone()).collect();
-        for folder in due {
-            self.parts.remove(&folder).expect("it was found there").publish()?;
+        let mut due: Vec<Vec<u8>> = self.parts.iter().filter(|(_, part)| old(part)).map(|(folder, _)| folder.clone()).collect();
+        if self.is_committed(true) {
+            due.extend(self.board.due(now_ms));
         }
-        let due = self.commit.as_mut().map_or_else(Vec::new, |commit| commit.due_by_clock(now_ms));
-        self.commit(due)
+        due.iter().try_for_each(|partition| self.publish(partition))?;
+        if self.is_committed(true) { self.mark(self.board.take_complete(now_ms)) } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.publish_all()?;
-        let due = self.commit.as_mut().map_or_else(Vec::new, PartitionCommit::due_at_end);
-        self.commit(due)
+        let mut parts: Vec<Part> = std::mem::take(&mut self.parts).into_values().collect();
+        parts.iter_mut().try_for_each(Part::write_out)?;
+        let LastWill { parts, partitions } = self.board.finish(self.subtask, parts);
+        parts.into_iter().try_for_each(Part::publish)?;
+        self.mark(partitions)
     }
 }
 
@@ -201,10 +218,4 @@ impl Rolling {
             check_ms: duration("sink.rolling-policy.check-interval", 60_000)?.max(1),
         })
     }
-}
-
-/// A random id in the layout of a UUID.
-fn random_uid() -> String {
-    let hex = format!("{:016x}{:016x}", random_seed(), random_seed());
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

@@ -84,7 +84,12 @@ impl SplitEnumerator for FileEnumerator {
             if !fits || self.known.contains(&path) {
                 continue;
             }
-            let size = std::fs::metadata(&path).map_err(|error| io_error("read", &path, error))?.len();
+            let size = match std::fs::metadata(&path) {
+                Ok(metadata) => metadata.len(),
+                // Gone since it was listed.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(io_error("read", &path, error)),
+            };
             let compressed = Compression::of(&path) != Compression::None;
             let ranges = if compressed { vec![(0, None)] } else { self.ranges(size) };
             for (start, end) in ranges {

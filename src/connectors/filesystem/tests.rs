@@ -98,6 +98,47 @@ fn partitions_are_folders_without_their_columns() {
 }
 
 #[test]
+fn the_last_of_several_writers_makes_all_visible_and_marks_partitions_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = [("path", "."), ("format", "csv"), ("sink.partition-commit.policy.kind", "success-file")];
+    let mut spec = sink_spec("filesystem", &with, folder.path(), &numbers());
+    spec.partition_keys = vec![0];
+    let factory = BuiltinConnectors::default();
+    let writer = |index| factory.sink(&spec, sink_context(VirtualClock::new(0), index, 2)).unwrap();
+    let (mut first, mut second) = (writer(0), writer(1));
+    first.write(rows(1..3)).unwrap();
+    second.write(rows(2..3)).unwrap();
+    first.on_time(60_000).unwrap();
+    assert_eq!(visible(folder.path()), ["n=1/_SUCCESS", "n=1/part-0-0", "n=2/part-0-1"], "the second has rows of n=2");
+    second.on_time(60_000).unwrap();
+    assert_eq!(visible(&folder.path().join("n=2")), ["_SUCCESS", "part-0-1", "part-1-0"]);
+    first.write(rows(3..4)).unwrap();
+    first.finish().unwrap();
+    drop(first);
+    let hidden = visible(&folder.path().join("n=3"));
+    assert!(hidden.len() == 1 && !hidden.contains(&"part-0-2".to_string()), "{hidden:?}");
+    second.write(rows(4..5)).unwrap();
+    second.finish().unwrap();
+    assert_eq!(visible(&folder.path().join("n=3")), ["_SUCCESS", "part-0-2"]);
+    assert_eq!(visible(&folder.path().join("n=4")), ["_SUCCESS", "part-1-1"]);
+}
+
+#[test]
+fn a_writer_that_fails_takes_the_last_parts_of_the_others_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = sink_spec("filesystem", &[("path", "."), ("format", "csv")], folder.path(), &numbers());
+    let factory = BuiltinConnectors::default();
+    let context = |index| sink_context(VirtualClock::new(0), index, 2);
+    let (mut first, second) = (factory.sink(&spec, context(0)).unwrap(), factory.sink(&spec, context(1)).unwrap());
+    first.write(rows(1..3)).unwrap();
+    first.finish().unwrap();
+    drop((first, second));
+    assert_eq!(visible(folder.path()).len(), 1, "hidden");
+    factory.release_job(context(0).operator.job);
+    assert!(visible(folder.path()).is_empty());
+}
+
+#[test]
 fn parts_are_closed_by_size_and_age() {
     let folder = tempfile::tempdir().unwrap();
     let with = [

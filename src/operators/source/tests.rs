@@ -1,18 +1,23 @@
 //! Tables read in whole tasks: watermarks of splits, computed columns, filters, limits; sinks and results behind them.
 
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
 use futures::StreamExt;
 
+use super::TableSource;
 use crate::clock::{Clock, SystemClock, VirtualClock};
+use crate::config::Configuration;
 use crate::error::ErrorKind;
 use crate::expr::Expr;
+use crate::runtime::{Output, SourceOperator, Split};
 use crate::stream_graph::{OperatorSpec, Partitioner, SourceSpec, WatermarkSpec};
 use crate::testing::connectors::{Scripted, ScriptedConnectors, Written};
 use crate::testing::job::TestJob;
 use crate::testing::operator_harness::environment;
 use crate::testing::pretty::{format_batch, parse_batch};
 use crate::testing::specs::{sink_spec, source_spec};
-use crate::types::{DataType, Field, ResultId, Schema, SchemaRef, TypeKind, Value};
-use std::sync::Arc;
+use crate::types::{Batch, DataType, Field, ResultId, Schema, SchemaRef, SplitId, TypeKind, Value, Watermark};
 
 fn schema() -> SchemaRef {
     let time = DataType::nullable(TypeKind::Timestamp(3));
@@ -220,4 +225,57 @@ async fn a_session_that_leaves_ends_the_query() {
     for handle in handles {
         assert!(matches!(handle.ended().await, crate::runtime::task::TaskStatus::Finished));
     }
+}
+
+/// What a source emits, as text.
+#[derive(Default)]
+struct Seen(String);
+
+impl Output for Seen {
+    fn batch(&mut self, batch: Batch) -> crate::Result<()> {
+        self.0.push_str(&format_batch(&batch));
+        Ok(())
+    }
+
+    fn watermark(&mut self, watermark: Watermark) -> crate::Result<()> {
+        self.0.push_str(&format!("WATERMARK {watermark}\n"));
+        Ok(())
+    }
+}
+
+fn poll(source: &mut TableSource) -> String {
+    let mut seen = Seen::default();
+    let _ = source.poll(&mut Context::from_waker(Waker::noop()), &mut seen);
+    seen.0
+}
+
+#[test]
+fn splits_and_watermarks_survive_a_restart_with_another_parallelism() {
+    let connectors = ScriptedConnectors::default();
+    let of_split = |at: i64| vec![rows(&format!("{at} | a")), Scripted::Stall];
+    connectors.set("t", (1..=4).map(|split| of_split(split * 10)).collect());
+    let environment = environment(VirtualClock::new(0), &connectors);
+    let source = |index, parallelism| {
+        let context = crate::testing::operator_harness::context(index, parallelism, &Configuration::default(), &environment);
+        TableSource::new(&table(), &context).unwrap()
+    };
+    let mut old = source(0, 1);
+    old.add_splits((0..4).map(|id| Split { id: SplitId(id), state: String::new() }).collect()).unwrap();
+    for _ in 0..4 {
+        poll(&mut old);
+    }
+    assert_eq!(old.reading.splits.emitted(), Watermark(10));
+    let snapshot = old.state()[0].1.snapshot().unwrap();
+    let mut restored: Vec<TableSource> = (0..3).map(|index| source(index, 3)).collect();
+    let mut watermarks = Vec::new();
+    for source in &mut restored {
+        let range = source.context.key_groups;
+        source.state()[0].1.restore(&snapshot, range).unwrap();
+        assert_eq!(source.reading.splits.emitted(), Watermark(10));
+        let splits = source.reading.reader.snapshot();
+        assert!(splits.len() < 4, "they are shared out");
+        watermarks.extend(splits.iter().map(|split| (split.id.0, source.reading.splits.highest_of(split.id).0)));
+    }
+    watermarks.sort_unstable();
+    assert_eq!(watermarks, [(0, 10), (1, 20), (2, 30), (3, 40)]);
 }

@@ -82,6 +82,16 @@ impl LocalChannel {
     }
 }
 
+impl Drop for LocalChannel {
+    /// What waited for a consumer that never came is in use no more.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(producer) = &state.producer {
+            producer.network().remove(state.send.waiting_bytes());
+        }
+    }
+}
+
 impl ReceiveSide {
     fn push(&mut self, frame: Frame) {
         if let Some((last, _)) = self.arrived.back_mut()
@@ -214,16 +224,18 @@ impl ChannelReceiver for LocalReceiver {
     fn receive(&mut self) -> Result<Received> {
         let mut state = self.channel.lock();
         let aborted = state.aborted;
-        let State { send, receive, .. } = &mut *state;
+        let State { send, receive, producer, .. } = &mut *state;
         let receive = receive.as_mut().expect("connected at construction");
         let Some((element, bytes)) = receive.arrived.pop_front() else {
             receive.signalled = false;
             return if aborted { Err(producer_gone(self.channel.id)) } else { Ok(Received::default()) };
         };
         let mut given_back = 0;
+        let mut taken_from = None;
         match element {
             StreamElement::Batch(_) => {
                 self.network.remove(bytes);
+                taken_from.clone_from(producer);
                 match receive.credit.free() {
                     Freed::Granted => send.grant(1),
                     Freed::GivenBack => given_back = 1,
@@ -236,6 +248,9 @@ impl ChannelReceiver for LocalReceiver {
         let more = !receive.arrived.is_empty() || aborted;
         receive.signalled = more;
         self.channel.pump(state);
+        if let Some(producer) = taken_from {
+            producer.consumed(1);
+        }
         Ok(Received { element: Some(element), more, given_back })
     }
 
@@ -268,8 +283,10 @@ impl Drop for LocalReceiver {
         state.released = true;
         let waiting = state.send.backlog() as usize;
         let mut bytes = state.send.waiting_bytes();
+        let mut in_flight = waiting;
         state.send.clear();
         if let Some(receive) = &mut state.receive {
+            in_flight += receive.credit.held() as usize;
             bytes += receive.arrived.drain(..).map(|(_, bytes)| bytes).sum::<usize>();
             receive.credit.release();
         }
@@ -278,6 +295,7 @@ impl Drop for LocalReceiver {
         self.network.remove(bytes);
         if let Some(producer) = producer {
             producer.dequeue(waiting);
+            producer.consumed(in_flight);
             producer.wake();
         }
     }

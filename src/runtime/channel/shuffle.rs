@@ -12,6 +12,7 @@ use super::local::{LocalChannel, LocalReceiver, LocalSender};
 use super::pool::{LocalBufferPool, NetworkBufferPool};
 use super::router::Router;
 use super::{ChannelReceiver, ChannelSender, ChannelSettings, InputGate, ResultPartition};
+use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{InputGateDescriptor, Mailbox, ResultPartitionDescriptor, SubpartitionId};
 use crate::types::JobId;
 
@@ -40,10 +41,10 @@ pub struct ShuffleEnvironment {
 }
 
 impl ShuffleEnvironment {
-    /// With a limit on the bytes in all channels; 0 = without.
-    pub fn new(bytes_max: usize) -> Arc<Self> {
+    /// Channels that take no more than state leaves of the limit.
+    pub fn new(memory: Arc<MemoryManager>) -> Arc<Self> {
         Arc::new(ShuffleEnvironment {
-            network: NetworkBufferPool::new(bytes_max),
+            network: NetworkBufferPool::new(memory),
             counters: Arc::default(),
             half_open: Mutex::default(),
         })

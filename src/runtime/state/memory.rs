@@ -1,22 +1,35 @@
-//! The bytes that state may take in this process: every task reports what its tables hold, and the one that exceeds the limit fails
-//! with an error that says what to do, before the system kills the process.
+//! The bytes that state and channels may take in this process, under one limit that the user sets.
+//!
+//! State comes first: every task reports what its tables hold, and the one that exceeds the limit fails with an error that says what
+//! to do, before the system kills the process. Channels may take what state leaves; when that is used up, producers wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The bytes of state of a process.
+/// The bytes of state of a process, and the limit for state and channels.
 #[derive(Debug, Default)]
 pub struct MemoryManager {
-    bytes_max: usize,
+    bytes_max: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 impl MemoryManager {
     /// With a limit; 0 = without.
     pub fn new(bytes_max: usize) -> Arc<Self> {
-        Arc::new(MemoryManager { bytes_max, bytes: AtomicUsize::new(0) })
+        Arc::new(MemoryManager { bytes_max: AtomicUsize::new(bytes_max), bytes: AtomicUsize::new(0) })
+    }
+
+    /// Another limit from now on; 0 = without.
+    pub fn set_limit(&self, bytes_max: usize) {
+        self.bytes_max.store(bytes_max, SeqCst);
+    }
+
+    /// Bytes that state leaves to others; none = without limit.
+    pub fn left(&self) -> Option<usize> {
+        let bytes_max = self.bytes_max.load(SeqCst);
+        (bytes_max > 0).then(|| bytes_max.saturating_sub(self.bytes()))
     }
 
     /// Bytes reported by all.
@@ -46,10 +59,11 @@ impl MemoryShare {
             return Ok(());
         }
         let all = self.manager.bytes.fetch_add(bytes - before, SeqCst) + (bytes - before);
-        if self.manager.bytes_max == 0 || all <= self.manager.bytes_max {
+        let bytes_max = self.manager.bytes_max.load(SeqCst);
+        if bytes_max == 0 || all <= bytes_max {
             return Ok(());
         }
-        let message = format!("state takes {all} bytes, more than the limit of {}", self.manager.bytes_max);
+        let message = format!("state takes {all} bytes, more than the limit of {bytes_max}");
         Err(Error::new(ErrorKind::OutOfMemory, message)
             .with_hint("raise 'memory.limit', or keep less state: a window, or 'table.exec.state.ttl'"))
     }

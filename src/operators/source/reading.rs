@@ -1,0 +1,88 @@
+//! What a table source has read so far, as state: its splits with their positions and watermarks, and its own watermark.
+//!
+//! A split belongs to the key group that follows from its number, so that a restart with another parallelism shares the splits out. The
+//! watermark of the source stands in a row for each key group; the least of several counts, so that no row is late that was not.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, Int64Array, StringArray, UInt16Array};
+use arrow::datatypes::Int64Type;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::operators::keyed_state::{rows_in_range, state_rows};
+use crate::operators::split_watermarks::SplitWatermarks;
+use crate::runtime::{SourceReader, Split, StateTable, StateTableSnapshot};
+use crate::types::{KeyGroup, KeyGroupRange, SplitId, Watermark};
+
+/// Spreads the low numbers of splits over all key groups (the golden ratio, as a fraction of 2^64).
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// What a source has read so far.
+pub(super) struct Reading {
+    pub(super) reader: Box<dyn SourceReader>,
+    pub(super) splits: SplitWatermarks,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) key_groups: KeyGroupRange,
+    pub(super) max_parallelism: u32,
+    /// Whether a watermark was restored.
+    pub(super) restored: bool,
+}
+
+impl Reading {
+    fn key_group(&self, split: SplitId) -> KeyGroup {
+        KeyGroup::of_hash(split.0.wrapping_mul(SPREAD), self.max_parallelism)
+    }
+}
+
+/// Columns: key group, number of the split, its state, its watermark; without number and state, the watermark of the source.
+impl StateTable for Reading {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let splits = self.reader.snapshot();
+        let own = self.key_groups.groups().map(|group| (group, None, None, self.splits.emitted().0));
+        let rows: Vec<(u16, Option<i64>, Option<&str>, i64)> = splits
+            .iter()
+            .map(|split| {
+                let highest = self.splits.highest_of(split.id).0;
+                (self.key_group(split.id).0, Some(split.id.0 as i64), Some(split.state.as_str()), highest)
+            })
+            .chain(own)
+            .collect();
+        let rows = state_rows(
+            UInt16Array::from_iter_values(rows.iter().map(|row| row.0)),
+            vec![
+                Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.1))),
+                Arc::new(StringArray::from_iter(rows.iter().map(|row| row.2))),
+                Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.3))),
+            ],
+        )?;
+        Ok(StateTableSnapshot { rows: vec![rows] })
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        let now_ms = self.clock.now_ms();
+        let mut found = Vec::new();
+        for rows in &snapshot.rows {
+            let columns = rows_in_range(rows, range)?;
+            let (ids, watermarks) = (columns[0].as_primitive::<Int64Type>(), columns[2].as_primitive::<Int64Type>());
+            let states = columns[1].as_string::<i32>();
+            for row in 0..ids.len() {
+                let watermark = Watermark(watermarks.value(row));
+                if ids.is_null(row) {
+                    let least = if self.restored { watermark.min(self.splits.emitted()) } else { watermark };
+                    self.splits.restore_emitted(least);
+                    self.restored = true;
+                    continue;
+                }
+                let id = SplitId(ids.value(row) as u64);
+                self.splits.restore(id, watermark, now_ms);
+                found.push(Split { id, state: states.value(row).to_string() });
+            }
+        }
+        if found.is_empty() { Ok(()) } else { self.reader.add_splits(found) }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}

@@ -8,7 +8,7 @@
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 /// Time as a job sees it.
@@ -21,20 +21,24 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
     /// Wakes the waker once [`Clock::now_ms`] is at least `at_ms`.
     fn wake_at(&self, at_ms: i64, waker: &Waker);
+
+    /// Nobody waits any more: lets go of who is left, and of the thread that would wake them, until somebody waits again.
+    fn rest(&self) {}
 }
 
-/// The real clock. One thread of its own serves all who wait; it starts with the first of them and ends with the clock.
+/// The real clock. One thread of its own serves all who wait; it starts with the first of them and ends with the clock,
+/// or when the clock is put to rest.
 #[derive(Debug)]
 pub struct SystemClock {
     started: std::time::Instant,
-    alarms: OnceLock<Arc<Alarms>>,
+    alarms: Mutex<Option<Arc<Alarms>>>,
 }
 
 impl SystemClock {
     /// The real clock.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
-        SystemClock { started: std::time::Instant::now(), alarms: OnceLock::new() }
+        SystemClock { started: std::time::Instant::now(), alarms: Mutex::new(None) }
     }
 }
 
@@ -52,15 +56,25 @@ impl Clock for SystemClock {
             waker.wake_by_ref();
             return;
         }
-        self.alarms.get_or_init(Alarms::start).add(Sleeper { at_ms, waker: waker.clone() });
+        self.alarms().get_or_insert_with(Alarms::start).add(Sleeper { at_ms, waker: waker.clone() });
+    }
+
+    fn rest(&self) {
+        if let Some(alarms) = self.alarms().take() {
+            alarms.close();
+        }
+    }
+}
+
+impl SystemClock {
+    fn alarms(&self) -> MutexGuard<'_, Option<Arc<Alarms>>> {
+        self.alarms.lock().expect("no holder of this lock panics")
     }
 }
 
 impl Drop for SystemClock {
     fn drop(&mut self) {
-        if let Some(alarms) = self.alarms.get() {
-            alarms.close();
-        }
+        self.rest();
     }
 }
 
@@ -89,7 +103,7 @@ impl Alarms {
     fn start() -> Arc<Self> {
         let alarms = Arc::new(Alarms::default());
         let served = Arc::clone(&alarms);
-        spawn_thread("clock", move || served.serve()).expect("the system has a thread for the clock");
+        spawn_thread("flott-clock", move || served.serve()).expect("the system has a thread for the clock");
         alarms
     }
 
@@ -304,6 +318,17 @@ mod tests {
         clock.wake_at(now, &waker);
         let times: Vec<i64> = (0..3).map(|_| woken.recv().unwrap() - now).collect();
         assert!(times[1] >= 10 && times[2] >= 30, "{times:?}");
+    }
+
+    #[test]
+    fn a_clock_that_rested_wakes_again() {
+        let clock = SystemClock::new();
+        let (sender, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Bell(sender)));
+        clock.wake_at(clock.now_ms() + 60_000, &waker);
+        clock.rest();
+        clock.wake_at(clock.now_ms() + 5, &waker);
+        woken.recv().unwrap();
     }
 
     #[test]

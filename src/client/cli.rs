@@ -42,7 +42,7 @@ pub struct RunOptions {
 pub enum Command {
     /// Runs scripts one after another and ends, once their INSERTs have ended.
     Run {
-        /// SQL scripts; relative paths in them start from the script's folder.
+        /// SQL scripts, run in this order in one session; relative paths in them start from the script's folder.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// How they run and print.
@@ -54,10 +54,13 @@ pub enum Command {
         /// The SQL script. Its definitions are carried out, its queries and INSERTs are explained.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// As what.
+        /// How plans are shown.
         #[arg(long = "format", value_name = "FORMAT", value_enum, default_value_t = ExplainAs::Text)]
         explain_format: ExplainAs,
-        /// Sets an option before the first statement. May be given several times.
+        /// Subtasks of each operator (the same as --set parallelism.default=N).
+        #[arg(long, value_name = "N")]
+        parallelism: Option<u32>,
+        /// Sets an option before the first statement, as SET 'KEY' = 'VALUE' does. May be given several times.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
     },
@@ -107,7 +110,10 @@ const EXAMPLES: &str = "\
 Examples:
   flott                                       a prompt; \\? lists its commands
   flott -e \"SELECT 1 + 1\"                     one statement
+  echo \"SHOW FUNCTIONS;\" | flott              a script from a pipe
   flott run job.sql                           a script, as you would give it to Flink
+  flott run tables.sql job.sql                several, in one session
+  flott run job.sql --set table.local-time-zone=Europe/Berlin
   flott run job.sql --parallelism 4           the same with four subtasks an operator
   flott run job.sql --format changelog        every change of a result, not only its final rows
   flott explain job.sql --format mermaid      the plan as a drawing

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::job::{ASK_TIMEOUT, JobHandle};
 use crate::catalog::ConnectorRegistry;
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::cluster::{Dispatcher, MiniCluster, MiniClusterOptions, SubmitJob};
 use crate::connectors::{self, BuiltinConnectors, ConnectorServices};
 use crate::error::Result;
@@ -21,7 +21,9 @@ use crate::types::ResultId;
 
 /// What runs the jobs of a session.
 pub(super) struct Engine {
-    pub(super) clock: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
+    /// Whether nobody else uses the clock.
+    owns_clock: bool,
     pub(super) connectors: Arc<BuiltinConnectors>,
     pub(super) descriptors: ConnectorRegistry,
     pub(super) functions: Arc<FunctionRegistry>,
@@ -36,13 +38,14 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new(
-        clock: Arc<dyn Clock>,
+        clock: Option<Arc<dyn Clock>>,
         services: ConnectorServices,
         functions: FunctionRegistry,
         options: MiniClusterOptions,
     ) -> Self {
         Engine {
-            clock,
+            owns_clock: clock.is_none(),
+            clock: clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
             connectors: Arc::new(BuiltinConnectors::new(services)),
             descriptors: connectors::descriptors(),
             functions: Arc::new(functions),
@@ -89,6 +92,14 @@ impl Engine {
         let cluster = self.locked().take();
         if let Some(cluster) = cluster {
             cluster.shutdown().await;
+            self.rest();
+        }
+    }
+
+    /// The cluster has ended: nobody waits for the clock any more, though handles of jobs may still hold it.
+    fn rest(&self) {
+        if self.owns_clock {
+            self.clock.rest();
         }
     }
 
@@ -112,5 +123,14 @@ impl Engine {
 
     fn locked(&self) -> std::sync::MutexGuard<'_, Option<MiniCluster>> {
         self.cluster.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Ok(cluster) = self.cluster.get_mut() {
+            drop(cluster.take()); // waits for its threads
+        }
+        self.rest();
     }
 }

@@ -3,13 +3,16 @@
 use std::future::Future;
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 
 use clap::Parser;
 
 use super::cli::{Cli, Command, ExplainAs, RunOptions};
 use super::run::{ScriptRunner, explain_file, session};
-use super::session::Session;
+use super::session::{Session, SessionBuilder};
+use super::terminal::{stdout, stdout_is_closed};
 use super::{repl, slt};
+use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Wrong usage: unknown arguments, options that do not fit.
@@ -21,6 +24,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the binary with the arguments of the process.
 pub fn main() -> ExitCode {
+    quiet_task_panics();
     let cli = Cli::parse();
     // The caller's side needs one thread: tasks and endpoints run on threads of the cluster.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -46,8 +50,8 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             })
             .await
         }
-        Some(Command::Explain { file, explain_format, settings }) => {
-            let options = RunOptions { settings, ..RunOptions::default() };
+        Some(Command::Explain { file, explain_format, parallelism, settings }) => {
+            let options = RunOptions { parallelism, settings, format: None };
             explain(&options, &file, explain_format).await
         }
         Some(Command::Test { paths, mode, update }) => slt::run_tests(&paths, &mode, update),
@@ -55,7 +59,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             interruptible(async {
                 let mut runner = runner(&cli.options)?;
                 for sql in &cli.execute {
-                    runner.run_text(sql).await?;
+                    runner.run_text(sql, "--execute").await?;
                 }
                 runner.finish().await
             })
@@ -66,21 +70,39 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             std::io::stdin().read_to_string(&mut sql)?;
             interruptible(async {
                 let mut runner = runner(&cli.options)?;
-                runner.run_text(&sql).await?;
+                runner.run_text(&sql, "standard input").await?;
                 runner.finish().await
             })
             .await
         }
-        None => repl::run(usage(session(Session::builder(), &cli.options))?, cli.options.format).await,
+        None => repl::run(usage(session(builder(), &cli.options))?, cli.options.format).await,
     }
 }
 
+/// A session whose `print` tables print where its results do.
+fn builder() -> SessionBuilder {
+    Session::builder().services(ConnectorServices { stdout: Arc::new(Mutex::new(stdout())), ..ConnectorServices::default() })
+}
+
+/// Panics of tasks and endpoints are caught, fail what they are part of, and are shown as its error: they need not be shown twice.
+/// RUST_BACKTRACE=1 shows them where they happen.
+fn quiet_task_panics() {
+    let default = std::panic::take_hook();
+    let verbose = std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
+    std::panic::set_hook(Box::new(move |panic| {
+        let caught = std::thread::current().name().is_some_and(|name| name.starts_with("flott-"));
+        if verbose || !caught {
+            default(panic);
+        }
+    }));
+}
+
 fn runner(options: &RunOptions) -> Result<ScriptRunner> {
-    Ok(ScriptRunner::new(usage(session(Session::builder(), options))?, options.format))
+    Ok(ScriptRunner::new(usage(session(builder(), options))?, options.format))
 }
 
 async fn explain(options: &RunOptions, file: &std::path::Path, format: ExplainAs) -> Result<ExitCode> {
-    let session = usage(session(Session::builder(), options))?;
+    let session = usage(session(builder(), options))?;
     explain_file(&session, file, format).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -106,6 +128,10 @@ async fn interruptible(work: impl Future<Output = Result<()>>) -> Result<ExitCod
 }
 
 fn failed(error: &Error) -> ExitCode {
+    // Who stopped reading wants no more: neither rows nor complaints.
+    if stdout_is_closed() {
+        return ExitCode::SUCCESS;
+    }
     eprintln!("{}", error.render());
     match error.kind() {
         ErrorKind::Unsupported => ExitCode::from(UNSUPPORTED),

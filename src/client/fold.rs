@@ -87,12 +87,24 @@ impl ChangelogFold {
 
     /// The table as one batch of columns, rows in order.
     pub fn to_batch(&self) -> Result<Batch> {
+        self.batch_of(self.rows.values(), self.rows.len())
+    }
+
+    /// The last rows of the table, at most `count`; takes time only for those.
+    pub fn tail(&self, count: usize) -> Result<Batch> {
+        let mut last: Vec<&Box<[u8]>> = self.rows.values().rev().take(count).collect();
+        last.reverse();
+        let num_rows = last.len();
+        self.batch_of(last.into_iter(), num_rows)
+    }
+
+    fn batch_of<'a>(&self, rows: impl Iterator<Item = &'a Box<[u8]>>, num_rows: usize) -> Result<Batch> {
         if self.columns == 0 {
-            return Ok(Batch::new(Vec::new(), self.rows.len()));
+            return Ok(Batch::new(Vec::new(), num_rows));
         }
         let parser = self.converter.parser();
-        let columns: Vec<ArrayRef> = self.converter.convert_rows(self.rows.values().map(|row| parser.parse(row)))?;
-        Ok(Batch::new(columns, self.rows.len()))
+        let columns: Vec<ArrayRef> = self.converter.convert_rows(rows.map(|row| parser.parse(row)))?;
+        Ok(Batch::new(columns, num_rows))
     }
 }
 

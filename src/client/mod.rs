@@ -14,6 +14,7 @@ pub mod explain;
 mod flush;
 mod fold;
 mod job;
+mod live;
 mod output;
 mod progress;
 mod repl;
@@ -23,6 +24,7 @@ mod session;
 mod show;
 pub mod slt;
 mod stopwatch;
+mod terminal;
 
 pub use embedded::{EmbeddedTable, ScalarFn};
 pub use entry::main;

@@ -161,22 +161,30 @@ impl RowStream {
         fold.to_batch()?.to_record_batch(&self.schema)
     }
 
-    /// As [`RowStream::collect`], each value as the text that a table shows: `<NULL>`, `2024-01-01 00:00:00.000`, `[1, 2]`. Instants are
-    /// shown in the session's zone.
+    /// As [`RowStream::collect`], each value as the text that a table shows: `<NULL>`, `2024-01-01 00:00:00.000`, `[1, 2]`. Instants
+    /// are shown in the session's zone.
     pub async fn collect_text(mut self) -> Result<Vec<Vec<String>>> {
         let mut fold = ChangelogFold::new(&self.schema)?;
         while let Some(batch) = self.next_batch().await? {
             fold.apply(&batch)?;
         }
-        let (batch, zone) = (fold.to_batch()?, self.time_zone);
-        let writer = |field: &Field| ValueWriter::new(&field.data_type, TextStyle::Display, zone);
+        Ok(self.text_of(&fold.to_batch()?))
+    }
+
+    /// The next rows as text, whatever their kinds; none at the end.
+    pub async fn next_text(&mut self) -> Result<Option<Vec<Vec<String>>>> {
+        Ok(self.next_batch().await?.map(|batch| self.text_of(&batch)))
+    }
+
+    fn text_of(&self, batch: &Batch) -> Vec<Vec<String>> {
+        let writer = |field: &Field| ValueWriter::new(&field.data_type, TextStyle::Display, self.time_zone);
         let writers: Vec<ValueWriter> = self.schema.fields.iter().map(writer).collect();
         let cell = |row: usize, column: usize| {
             let mut text = String::new();
             writers[column].write(&mut text, batch.column(column).as_ref(), row);
             text
         };
-        Ok((0..batch.num_rows()).map(|row| (0..writers.len()).map(|column| cell(row, column)).collect()).collect())
+        (0..batch.num_rows()).map(|row| (0..writers.len()).map(|column| cell(row, column)).collect()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `flott run` and `flott -e`: statements one after another, results on standard output, everything else on standard error.
 //!
 //! An INSERT over bounded tables is waited for before the next statement, so that what it wrote can be read; one over unbounded tables
-//! runs on beside the others and is waited for at the end.
+//! runs on beside the others and is waited for at the end. A script is parsed as a whole before its first statement runs.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -9,18 +9,21 @@ use std::path::Path;
 use super::cli::{ExplainAs, OutputFormat, RunOptions};
 use super::explain::{ExplainFormat, explain};
 use super::job::JobHandle;
-use super::output::{PrintOptions, printer};
+use super::live;
+use super::output::{PrintOptions, folds, printer};
 use super::progress::Progress;
+use super::repl::statements_before;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::session::{Session, SessionBuilder};
-use crate::config::PARALLELISM;
+use super::terminal::{screen, stdout, stdout_is_closed};
+use crate::config::{Configuration, PARALLELISM, RESULT_MODE};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sql::{ExplainDetail, Statement};
+use crate::sql::{ExplainDetail, ParsedStatement, Statement};
 
 /// Statements one after another, for a program that ends.
 pub struct ScriptRunner {
     session: Session,
-    format: OutputFormat,
+    format: Option<OutputFormat>,
     unbounded: Vec<JobHandle>,
 }
 
@@ -42,23 +45,24 @@ pub fn session(builder: SessionBuilder, options: &RunOptions) -> Result<Session>
 impl ScriptRunner {
     /// In a session; without a format, a table for a terminal and CSV for a pipe.
     pub fn new(session: Session, format: Option<OutputFormat>) -> Self {
-        let default = if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Csv };
-        ScriptRunner { session, format: format.unwrap_or(default), unbounded: Vec::new() }
+        ScriptRunner { session, format, unbounded: Vec::new() }
     }
 
     /// Runs a script; relative paths in it start from its folder.
     pub async fn run_file(&mut self, file: &Path) -> Result<()> {
         let sql = read_script(file)?;
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.session.set_base_dir(folder);
-        self.run_text(&sql).await
+        self.session.set_base_dir(folder_of(file));
+        self.run_text(&sql, &file.display().to_string()).await
     }
 
-    /// Runs the statements of a text.
-    pub async fn run_text(&mut self, sql: &str) -> Result<()> {
-        for statement in self.session.parse(sql)? {
-            let result = self.session.execute_statement(&statement).await.map_err(|error| error.with_sql(sql))?;
-            self.show(result).await.map_err(|error| error.with_sql(sql))?;
+    /// Runs the statements of a text that is known to the user as `name`.
+    pub async fn run_text(&mut self, sql: &str, name: &str) -> Result<()> {
+        for (index, statement) in parse(&self.session, sql, name)?.iter().enumerate() {
+            let done = match self.session.execute_statement(statement).await {
+                Ok(result) => self.show(result).await,
+                Err(error) => Err(error),
+            };
+            done.map_err(|error| failed_statement(error.with_sql(sql), name, index + 1))?;
         }
         Ok(())
     }
@@ -78,7 +82,7 @@ impl ScriptRunner {
         }
         match result.outcome {
             Outcome::Done => Ok(()),
-            Outcome::Text(text) => Ok(writeln!(std::io::stdout(), "{}", text.trim_end())?),
+            Outcome::Text(text) => Ok(writeln!(stdout(), "{}", text.trim_end())?),
             Outcome::Rows(rows) => self.print(rows).await,
             Outcome::Job(job) if job.bounded => wait_for(&job).await,
             Outcome::Job(job) => {
@@ -89,22 +93,47 @@ impl ScriptRunner {
         }
     }
 
-    async fn print(&self, mut rows: RowStream) -> Result<()> {
-        let options = PrintOptions { format: self.format, time_zone: self.session.configuration().time_zone(), width: None };
-        let mut out = std::io::BufWriter::new(std::io::stdout());
-        let mut printer = printer(&options, rows.schema(), rows.changelog(), &mut out)?;
-        let mut progress = Progress::start(rows.job().cloned());
-        while let Some(batch) = progress.watch(rows.next_batch()).await? {
-            printer.batch(&batch, &mut out)?;
+    async fn print(&self, rows: RowStream) -> Result<()> {
+        let default = if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Csv };
+        let configuration = self.session.configuration();
+        let format = format_of(self.format, &configuration, default);
+        let options = PrintOptions { format, time_zone: configuration.time_zone(), width: None };
+        if live::is_live(&rows, format) && std::io::stdout().is_terminal() {
+            return live::show(rows, &options, &mut screen()).await;
         }
-        printer.finish(&mut out)?;
-        out.flush()?;
-        progress.footer().await;
-        Ok(())
+        print_rows(rows, &options).await.map(drop)
     }
 }
 
-async fn wait_for(job: &JobHandle) -> Result<()> {
+/// The format that was asked for; else what `sql-client.execution.result-mode` says.
+pub(super) fn format_of(asked: Option<OutputFormat>, configuration: &Configuration, default: OutputFormat) -> OutputFormat {
+    let changelog = configuration.text(&RESULT_MODE).eq_ignore_ascii_case("changelog");
+    asked.unwrap_or(if changelog { OutputFormat::Changelog } else { default })
+}
+
+/// Prints rows as they come, or at the end, as the format has it. Gives how many.
+pub(super) async fn print_rows(mut rows: RowStream, options: &PrintOptions) -> Result<u64> {
+    let bounded = rows.job().is_none_or(|job| job.bounded);
+    if !bounded && folds(options.format, rows.changelog()) {
+        eprintln!("notice: this query does not end by itself, and its rows are printed when it has; changelog shows each change");
+    }
+    let mut out = std::io::BufWriter::new(stdout());
+    let mut printer = printer(options, rows.schema(), rows.changelog(), &mut out)?;
+    let mut progress = Progress::start(rows.job().cloned());
+    while let Some(batch) = progress.watch(rows.next_batch()).await? {
+        printer.batch(&batch, &mut out)?;
+        if !bounded {
+            out.flush()?;
+        }
+        tokio::task::yield_now().await; // lets Ctrl-C through where rows come without a pause
+    }
+    let count = printer.finish(&mut out)?;
+    out.flush()?;
+    progress.footer().await;
+    Ok(count)
+}
+
+pub(super) async fn wait_for(job: &JobHandle) -> Result<()> {
     let mut progress = Progress::start(Some(job.clone()));
     progress.watch(job.wait()).await?;
     progress.footer().await;
@@ -119,29 +148,57 @@ pub fn read_script(file: &Path) -> Result<String> {
     })
 }
 
+/// What relative paths in a script start from.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The statements of a script. Says which one does not parse, and that none was run for it.
+fn parse(session: &Session, sql: &str, name: &str) -> Result<Vec<ParsedStatement>> {
+    session.parse(sql).inspect_err(|error| {
+        let number = error.span().map_or(0, |span| statements_before(sql, span.start)) + 1;
+        if number > 1 {
+            eprintln!("{name}: statement {number} does not parse; none was run");
+        }
+    })
+}
+
+/// Says which statement of a script failed, if it has several.
+fn failed_statement(error: Error, name: &str, number: usize) -> Error {
+    if number > 1 && !stdout_is_closed() {
+        eprintln!("{name}: statement {number} failed; those before it were run");
+    }
+    error
+}
+
 /// `flott explain`: carries out the definitions of a script and explains its queries and INSERTs.
 pub async fn explain_file(session: &Session, file: &Path, format: ExplainAs) -> Result<()> {
     let sql = read_script(file)?;
+    let name = file.display().to_string();
+    session.set_base_dir(folder_of(file));
     let format = match format {
         ExplainAs::Text => ExplainFormat::Text,
         ExplainAs::Json => ExplainFormat::Json,
         ExplainAs::Dot => ExplainFormat::Dot,
         ExplainAs::Mermaid => ExplainFormat::Mermaid,
     };
-    for parsed in session.parse(&sql)? {
-        let explained = match &parsed.statement {
-            Statement::Query(_) | Statement::Insert(_) | Statement::StatementSet(_) => &parsed.statement,
-            Statement::Explain { statement, .. } => statement.as_ref(),
-            Statement::CreateTable(create) if create.query.is_some() => {
-                return Err(Error::unsupported("explaining CREATE TABLE AS").with_hint("explain its SELECT").with_sql(sql));
-            }
-            _ => {
-                session.execute_statement(&parsed).await.map_err(|error| error.with_sql(sql.as_str()))?;
-                continue;
-            }
-        };
-        let planned = session.plan_for_explain(explained, &parsed.hints).map_err(|error| error.with_sql(sql.as_str()))?;
-        writeln!(std::io::stdout(), "{}", explain(&planned, format, &[ExplainDetail::ChangelogMode])?.trim_end())?;
+    for (index, parsed) in parse(session, &sql, &name)?.iter().enumerate() {
+        let explained = explain_statement(session, parsed, format).await;
+        explained.map_err(|error| failed_statement(error.with_sql(sql.as_str()), &name, index + 1))?;
     }
+    Ok(())
+}
+
+async fn explain_statement(session: &Session, parsed: &ParsedStatement, format: ExplainFormat) -> Result<()> {
+    let explained = match &parsed.statement {
+        Statement::Query(_) | Statement::Insert(_) | Statement::StatementSet(_) => &parsed.statement,
+        Statement::Explain { statement, .. } => statement.as_ref(),
+        Statement::CreateTable(create) if create.query.is_some() => {
+            return Err(Error::unsupported("explaining CREATE TABLE AS").with_hint("explain its SELECT"));
+        }
+        _ => return session.execute_statement(parsed).await.map(drop),
+    };
+    let planned = session.plan_for_explain(explained, &parsed.hints)?;
+    writeln!(stdout(), "{}", explain(&planned, format, &[ExplainDetail::ChangelogMode])?.trim_end())?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::show;
 use crate::catalog::{CatalogManager, LikeFilter};
-use crate::clock::{Clock, SystemClock, VirtualClock};
+use crate::clock::{Clock, VirtualClock};
 use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
 use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
@@ -28,7 +28,8 @@ use crate::types::{JobId, ResultId};
 
 /// What a session starts with.
 pub struct SessionBuilder {
-    clock: Arc<dyn Clock>,
+    /// None: the system's, which is this session's alone.
+    clock: Option<Arc<dyn Clock>>,
     virtual_clock: Option<Arc<VirtualClock>>,
     services: ConnectorServices,
     functions: FunctionRegistry,
@@ -42,7 +43,7 @@ impl Default for SessionBuilder {
         let mut functions = expr::builtin_functions();
         expr::builtin_aggregates(&mut functions);
         SessionBuilder {
-            clock: Arc::new(SystemClock::new()),
+            clock: None,
             virtual_clock: None,
             services: ConnectorServices::default(),
             functions,
@@ -56,13 +57,13 @@ impl Default for SessionBuilder {
 impl SessionBuilder {
     /// Another clock than the system's: tests move a virtual one.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+        self.clock = Some(clock);
         self
     }
 
     /// A clock that stands still until `CALL sys.advance_time(…)`: for tests.
     pub fn virtual_clock(mut self, clock: Arc<VirtualClock>) -> Self {
-        self.clock = Arc::clone(&clock) as _;
+        self.clock = Some(Arc::clone(&clock) as _);
         self.virtual_clock = Some(clock);
         self
     }
@@ -232,6 +233,7 @@ impl Session {
         let mut names = KnownNames {
             functions: self.engine.functions.names(),
             settings: SETTINGS.iter().map(|setting| setting.key.to_string()).collect(),
+            connectors: self.engine.descriptors.0.keys().map(ToString::to_string).collect(),
             ..KnownNames::default()
         };
         for table in state.catalog.list_tables(None, &LikeFilter::new(None)).unwrap_or_default() {

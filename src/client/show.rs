@@ -6,7 +6,7 @@ use super::result::{Outcome, RowStream};
 use super::session::State;
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::cluster::JobInfo;
-use crate::config::Configuration;
+use crate::config::{Configuration, SETTINGS, Setting};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::FunctionRegistry;
 use crate::sql::{DescribeTarget, Name, Show};
@@ -98,6 +98,14 @@ fn function_rows(name: &Name, functions: &FunctionRegistry) -> Result<RowStream>
 pub(super) fn settings(configuration: &Configuration) -> RowStream {
     let set = configuration.0.iter().map(|(key, value)| vec![key.clone().into(), value.clone().into()]);
     rows(&[("key", false), ("value", false)], set.collect())
+}
+
+/// All settings, with their values and meaning.
+pub(super) fn all_settings(configuration: &Configuration) -> RowStream {
+    let line = |setting: &Setting| -> Vec<Cell> {
+        vec![setting.key.to_string().into(), configuration.text(setting).to_string().into(), setting.doc.to_string().into()]
+    };
+    rows(&[("key", false), ("value", false), ("meaning", false)], SETTINGS.iter().map(line).collect())
 }
 
 /// Jobs, in Flink's columns.

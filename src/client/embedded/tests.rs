@@ -1,4 +1,5 @@
 //! Sessions as a program uses them.
+#![allow(clippy::disallowed_methods)] // a program may do what the engine may not
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,6 +9,8 @@ mod json;
 mod row_text;
 mod table;
 
+pub(super) use table::cut;
+
 use std::io::Write;
 
 use super::ChangelogFold;
@@ -51,6 +53,15 @@ pub fn printer(
         OutputFormat::Json => json::JsonPrinter::boxed(options, schema)?,
     };
     if changelog == ChangelogMode::InsertOnly { Ok(rows) } else { Ok(Box::new(Folding::new(schema, rows)?)) }
+}
+
+/// Whether rows of a result with these changes are printed only once it has ended.
+pub fn folds(format: OutputFormat, changelog: ChangelogMode) -> bool {
+    match format {
+        OutputFormat::Changelog => false,
+        OutputFormat::Table => true,
+        OutputFormat::Csv | OutputFormat::Json | OutputFormat::Conformance => changelog != ChangelogMode::InsertOnly,
+    }
 }
 
 /// Folds the changelog and hands the final rows to another printer.

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::row_text::RowText;
 use super::{PrintOptions, ResultPrinter};
 use crate::error::Result;
@@ -10,6 +12,10 @@ use crate::types::{Batch, SchemaRef};
 
 /// Characters of a cell, at most, as `sql-client.display.max-column-width` has it by default in Flink.
 const CELL_WIDTH_MAX: usize = 40;
+/// Where the terminal is narrow, one text after another is cut to this.
+const CELL_WIDTH_GOOD: usize = 20;
+/// Where that is not enough, all are cut to this.
+const CELL_WIDTH_MIN: usize = 8;
 
 pub(super) struct TablePrinter {
     text: RowText,
@@ -31,13 +37,16 @@ impl TablePrinter {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.names.iter().map(|name| name.chars().count()).collect();
+        let mut widths: Vec<usize> = self.names.iter().map(|name| name.width()).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
+                *width = (*width).max(cell.width());
             }
         }
         widths.iter_mut().for_each(|width| *width = (*width).min(CELL_WIDTH_MAX));
+        if let Some(available) = self.width {
+            shrink(&mut widths, &self.right, available);
+        }
         widths
     }
 
@@ -45,7 +54,7 @@ impl TablePrinter {
         let mut line = String::from("|");
         for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
             let cell = cut(&cell.replace(['\n', '\r', '\t'], " "), *width);
-            let padding = " ".repeat(width - cell.chars().count());
+            let padding = " ".repeat(width.saturating_sub(cell.width()));
             match self.right[column] && !header {
                 true => line.push_str(&format!(" {padding}{cell} |")),
                 false => line.push_str(&format!(" {cell}{padding} |")),
@@ -57,17 +66,45 @@ impl TablePrinter {
     /// Cuts a line at the terminal's edge.
     fn fit(&self, line: String) -> String {
         match self.width {
-            Some(width) if line.chars().count() > width => cut(&line, width),
+            Some(width) if line.width() > width => cut(&line, width),
             _ => line,
         }
     }
 }
 
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+/// Narrows columns until the table fits: the widest texts first, numbers only where nothing else helps, since a part of a number reads
+/// as another one.
+fn shrink(widths: &mut [usize], is_number: &[bool], available: usize) {
+    let borders = 3 * widths.len() + 1;
+    let excess = |widths: &[usize]| (widths.iter().sum::<usize>() + borders).saturating_sub(available);
+    let mut texts: Vec<usize> = (0..widths.len()).filter(|column| !is_number[*column]).collect();
+    texts.sort_by_key(|column| std::cmp::Reverse(widths[*column]));
+    for column in &texts {
+        let spare = widths[*column].saturating_sub(CELL_WIDTH_GOOD);
+        widths[*column] -= spare.min(excess(widths));
+    }
+    let all: Vec<usize> = (0..widths.len()).collect();
+    for columns in [&texts, &all] {
+        while excess(widths) > 0 {
+            match columns.iter().copied().max_by_key(|column| widths[*column]) {
+                Some(widest) if widths[widest] > CELL_WIDTH_MIN => widths[widest] -= 1,
+                _ => break,
+            }
+        }
+    }
+}
+
+/// The text, cut with `…` where it takes more than `width` columns of a terminal.
+pub(in crate::client) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
         return text.to_string();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut used = 1; // the ellipsis
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 impl ResultPrinter for TablePrinter {
@@ -94,5 +131,28 @@ impl ResultPrinter for TablePrinter {
         }
         writeln!(out, "{border}")?;
         Ok(self.rows.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_the_columns_that_it_takes() {
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 6), "日本語");
+    }
+
+    #[test]
+    fn the_widest_texts_are_narrowed_first_and_numbers_last() {
+        let mut widths = [40, 32, 19];
+        shrink(&mut widths, &[false, false, true], 90);
+        assert_eq!(widths, [29, 32, 19]);
+        shrink(&mut widths, &[false, false, true], 60);
+        assert_eq!(widths, [15, 16, 19]);
+        shrink(&mut widths, &[false, false, true], 10);
+        assert_eq!(widths, [8, 8, 8]);
     }
 }

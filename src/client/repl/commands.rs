@@ -23,22 +23,27 @@ pub(super) enum Command {
     Describe(String),
     /// `\jobs`
     Jobs,
+    /// `\set`
+    Settings,
     /// `\i file`
     Read(PathBuf),
 }
 
-const NAMES: &[&str] = &["?", "help", "q", "quit", "exit", "clear", "timing", "format", "d", "jobs", "i"];
+pub(super) const NAMES: &[&str] = &["?", "help", "q", "quit", "exit", "clear", "timing", "format", "d", "jobs", "set", "i"];
 
 /// What `\?` prints.
 pub(super) const HELP: &str = "\
-SQL ends with a semicolon and may span lines. Tab completes, arrows recall, Ctrl-C stops a query, Ctrl-D leaves.
+SQL ends with a semicolon and may span lines. Tab completes, arrows recall, Ctrl-R searches, Ctrl-C stops a query, Ctrl-D leaves.
+INSERTs run in the background.
 
   \\d                 the tables and views
   \\d NAME            the columns of a table or view
   \\timing [on|off]   shows how long each statement takes
   \\format FORMAT     how results are shown: table, csv, json, changelog, conformance
   \\jobs              the jobs (STOP JOB 'id' stops one)
-  \\i FILE            runs a script
+  \\set               all settings, with their values and meaning (SET 'key' = 'value' changes one)
+  \\i FILE            runs a script; relative paths in statements then start from its folder
+  \\clear             clears the screen
   \\?                 this help
   \\q                 leaves
 
@@ -66,6 +71,7 @@ impl Command {
             "d" if argument.is_empty() => Ok(Command::List),
             "d" => Ok(Command::Describe(argument.to_string())),
             "jobs" => Ok(Command::Jobs),
+            "set" => Ok(Command::Settings),
             "i" if argument.is_empty() => Err(wrong("\\i takes a file".to_string())),
             "i" => Ok(Command::Read(PathBuf::from(argument))),
             other => {

@@ -2,6 +2,8 @@
 //!
 //! Never fails: an open string or comment is a piece that says so. The parser proper judges the rest.
 
+use crate::error::Location;
+
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieceKind {
@@ -53,6 +55,16 @@ pub fn is_complete(text: &str) -> bool {
     let all = pieces(text);
     let last = all.iter().rfind(|piece| !matches!(piece.kind, PieceKind::Blank | PieceKind::Comment));
     all.iter().all(|piece| piece.closed) && last.is_none_or(|piece| piece.kind == PieceKind::Semicolon)
+}
+
+/// How many statements of a script end before a place.
+pub fn statements_before(script: &str, place: Location) -> usize {
+    let mut lines = script.split_inclusive('\n');
+    let before: usize = lines.by_ref().take(place.line.saturating_sub(1) as usize).map(str::len).sum();
+    let line = lines.next().unwrap_or_default();
+    let within = line.char_indices().nth(place.column.saturating_sub(1) as usize).map_or(line.len(), |(at, _)| at);
+    let ends = pieces(script).into_iter().filter(|piece| piece.kind == PieceKind::Semicolon);
+    ends.filter(|piece| piece.end <= before + within).count()
 }
 
 fn next_piece(rest: &str) -> (PieceKind, usize, bool) {
@@ -115,6 +127,13 @@ mod tests {
         assert!(is_complete("SELECT 1;"));
         assert!(is_complete("SELECT 1; -- done\n"));
         assert!(is_complete("  "));
+    }
+
+    #[test]
+    fn statements_are_counted_by_their_ends() {
+        let script = "SELECT 'é;';\nSELECT 2; SELEC 3;\n";
+        let at = |line, column| statements_before(script, Location { line, column });
+        assert_eq!((at(1, 8), at(2, 1), at(2, 11), at(9, 1)), (0, 1, 2, 3));
     }
 
     #[test]

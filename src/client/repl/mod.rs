@@ -1,17 +1,19 @@
 //! The prompt: a line editor that knows SQL, and what it does with a line.
 //!
 //! Statements end with a semicolon and may span lines; commands of the prompt start with a backslash. Ctrl-C stops the running query,
-//! or clears the line; Ctrl-D leaves. INSERT jobs run on while the prompt is back.
+//! or clears the line; Ctrl-D leaves. INSERT jobs run on while the prompt is back; their end is told before the next one.
 
 mod commands;
+mod completion;
 mod helper;
 mod lexer;
-mod live;
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
@@ -19,25 +21,35 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 
 use self::commands::Command;
-use self::helper::is_client_command;
+use self::helper::{SqlHelper, is_client_command};
 use super::cli::OutputFormat;
-use super::output::{PrintOptions, printer};
+use super::job::JobHandle;
+use super::live;
+use super::output::PrintOptions;
 use super::result::{Outcome, RowStream, StatementResult};
+use super::run::{folder_of, format_of, print_rows, read_script, wait_for};
 use super::session::Session;
+use super::show;
 use super::stopwatch::Stopwatch;
-use crate::error::{Error, Result};
+use super::terminal::{ScreenSize, stdout};
+use crate::error::{Error, ErrorKind, Result};
 
-pub use helper::{KnownNames, SqlHelper};
+pub use completion::KnownNames;
+pub use lexer::statements_before;
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 10_000;
+/// How long the prompt waits for an INSERT before it comes back: most that end by themselves have ended by then.
+const INSERT_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What the prompt remembers between lines.
 struct Repl {
     session: Session,
-    format: OutputFormat,
+    format: Option<OutputFormat>,
     timing: bool,
     names: Arc<RwLock<KnownNames>>,
+    /// INSERTs that run in the background.
+    jobs: Vec<JobHandle>,
 }
 
 /// Runs the prompt until the user leaves it.
@@ -49,14 +61,15 @@ pub async fn run(session: Session, format: Option<OutputFormat>) -> Result<ExitC
     if let Some(history) = &history {
         let _ = editor.load_history(history); // there is none at the first start
     }
-    println!("Flott {}: Flink SQL without the JVM. \\? for help, \\q to leave.", env!("CARGO_PKG_VERSION"));
-    let mut repl = Repl { session, format: format.unwrap_or(OutputFormat::Table), timing: false, names };
+    say(&format!("Flott {}: Flink SQL without the JVM. \\? for help, \\q to leave.", env!("CARGO_PKG_VERSION")))?;
+    let mut repl = Repl { session, format, timing: false, names, jobs: Vec::new() };
     loop {
+        repl.tell_ended_jobs().await?;
         match editor.readline("flott> ") {
             Ok(line) if line.trim().is_empty() => {}
             Ok(line) => {
-                let _ = editor.add_history_entry(line.trim());
-                if repl.line(line.trim()).await.is_break() {
+                remember(&mut editor, history.as_ref(), line.trim());
+                if repl.line(line.trim(), &mut || editor.dimensions()).await?.is_break() {
                     break;
                 }
             }
@@ -65,23 +78,28 @@ pub async fn run(session: Session, format: Option<OutputFormat>) -> Result<ExitC
             Err(error) => return Err(terminal_error(&error)),
         }
     }
-    if let Some(history) = &history {
-        let _ = editor.save_history(history); // a folder that cannot be written costs the history, not the session
-    }
     repl.session.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }
 
 fn editor(helper: SqlHelper) -> Result<Editor<SqlHelper, FileHistory>> {
-    let mut config = Config::builder().auto_add_history(false).build();
+    let mut config = Config::builder().auto_add_history(false).completion_type(rustyline::CompletionType::List).build();
     let _ = config.set_max_history_size(HISTORY_LINES);
     let mut editor = Editor::with_config(config).map_err(|error| terminal_error(&error))?;
     editor.set_helper(Some(helper));
     Ok(editor)
 }
 
+/// Keeps a line for later, at once: a terminal may be closed without a word.
+fn remember(editor: &mut Editor<SqlHelper, FileHistory>, history: Option<&PathBuf>, line: &str) {
+    let _ = editor.add_history_entry(line);
+    if let Some(history) = history {
+        let _ = editor.append_history(history); // a folder that cannot be written costs the history, not the session
+    }
+}
+
 fn terminal_error(error: &ReadlineError) -> Error {
-    Error::new(crate::error::ErrorKind::Io, "the terminal cannot be read").with_detail(error.to_string())
+    Error::new(ErrorKind::Io, "the terminal cannot be read").with_detail(error.to_string())
 }
 
 fn history_file() -> Option<PathBuf> {
@@ -90,93 +108,142 @@ fn history_file() -> Option<PathBuf> {
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".flott_history")))
 }
 
+fn say(text: &str) -> Result<()> {
+    Ok(writeln!(stdout(), "{text}")?)
+}
+
 impl Repl {
     /// Handles what was entered; break = leave.
-    async fn line(&mut self, line: &str) -> std::ops::ControlFlow<()> {
-        let outcome = if line.starts_with('\\') || is_client_command(line) {
-            match Command::parse(line) {
-                Ok(Command::Quit) => return std::ops::ControlFlow::Break(()),
-                Ok(command) => self.command(command).await,
-                Err(error) => Err(error),
-            }
-        } else {
-            self.statements(line).await
+    async fn line(&mut self, line: &str, size: ScreenSize<'_>) -> Result<ControlFlow<()>> {
+        let command = (line.starts_with('\\') || is_client_command(line)).then(|| Command::parse(line)).transpose();
+        if matches!(command, Ok(Some(Command::Quit))) {
+            return Ok(ControlFlow::Break(()));
+        }
+        // Dropping the work drops the rows that it reads, which cancels their query.
+        let done = tokio::select! {
+            biased;
+            done = async {
+                match command? {
+                    Some(command) => self.command(command, size).await,
+                    None => self.statements(line, size).await,
+                }
+            } => done,
+            _ = tokio::signal::ctrl_c() => say("\r\x1b[Kstopped"), // over the terminal's own ^C
         };
-        if let Err(error) = outcome {
+        if let Err(error) = done {
             eprintln!("{}", error.render());
         }
-        *self.names.write().expect("no holder of this lock panics") = self.session.known_names();
-        std::ops::ControlFlow::Continue(())
+        let mut names = self.session.known_names();
+        let running = self.session.jobs().await.unwrap_or_default();
+        names.jobs = running.iter().filter(|info| !info.state.is_terminal()).map(|info| info.id.to_string()).collect();
+        *self.names.write().expect("no holder of this lock panics") = names;
+        Ok(ControlFlow::Continue(()))
     }
 
-    async fn command(&mut self, command: Command) -> Result<()> {
+    async fn command(&mut self, command: Command, size: ScreenSize<'_>) -> Result<()> {
         match command {
-            Command::Quit => {}
-            Command::Help => println!("{}", commands::HELP),
-            Command::Clear => print!("\x1b[2J\x1b[H"),
+            Command::Quit => Ok(()),
+            Command::Help => say(commands::HELP),
+            Command::Clear => say("\x1b[2J\x1b[H"),
             Command::Timing(wanted) => {
                 self.timing = wanted.unwrap_or(!self.timing);
-                println!("timing is {}", if self.timing { "on" } else { "off" });
+                say(if self.timing { "timing is on" } else { "timing is off" })
             }
-            Command::Format(format) => self.format = format,
-            Command::List => self.statements("SHOW TABLES").await?,
-            Command::Describe(name) => self.statements(&format!("DESCRIBE {name}")).await?,
-            Command::Jobs => self.statements("SHOW JOBS").await?,
+            Command::Format(format) => {
+                self.format = Some(format);
+                Ok(())
+            }
+            Command::List => self.statements("SHOW TABLES", size).await,
+            Command::Describe(name) => self.statements(&format!("DESCRIBE {name}"), size).await,
+            Command::Jobs => self.statements("SHOW JOBS", size).await,
+            Command::Settings => self.print(show::all_settings(&self.session.configuration()), size).await,
             Command::Read(file) => {
-                let sql = super::run::read_script(&file)?;
-                self.statements(&sql).await?;
+                let sql = read_script(&file)?;
+                self.session.set_base_dir(folder_of(&file));
+                self.statements(&sql, size).await
             }
         }
-        Ok(std::io::stdout().flush()?)
     }
 
-    async fn statements(&mut self, sql: &str) -> Result<()> {
-        for statement in self.session.parse(sql)? {
+    async fn statements(&mut self, sql: &str, size: ScreenSize<'_>) -> Result<()> {
+        let statements = self.session.parse(sql)?;
+        for (index, statement) in statements.iter().enumerate() {
             let watch = Stopwatch::start();
-            let result = self.session.execute_statement(&statement).await.map_err(|error| error.with_sql(sql))?;
-            self.show(result).await.map_err(|error| error.with_sql(sql))?;
+            let is_last = index + 1 == statements.len();
+            let done = match self.session.execute_statement(statement).await {
+                Ok(result) => self.show(result, is_last, size).await,
+                Err(error) => Err(error),
+            };
+            done.map_err(|error| error.with_sql(sql))?;
             if self.timing {
-                println!("time: {}", watch.text());
+                say(&format!("time: {}", watch.text()))?;
             }
         }
         Ok(())
     }
 
-    async fn show(&self, result: StatementResult) -> Result<()> {
+    async fn show(&mut self, result: StatementResult, is_last: bool, size: ScreenSize<'_>) -> Result<()> {
         for notice in &result.notices {
             eprintln!("notice: {notice}");
         }
         match result.outcome {
-            Outcome::Done => println!("ok"),
-            Outcome::Text(text) => println!("{}", text.trim_end()),
-            Outcome::Job(job) => println!("job {} runs: {}", job.id, job.name),
-            Outcome::Rows(rows) => {
-                // Dropping the rows cancels the query.
-                tokio::select! {
-                    done = self.print(rows) => done?,
-                    _ = tokio::signal::ctrl_c() => println!("stopped"),
-                }
+            Outcome::Done => say("ok"),
+            Outcome::Text(text) => say(text.trim_end()),
+            Outcome::Rows(rows) => self.print(rows, size).await,
+            // What follows may read what it writes.
+            Outcome::Job(job) if job.bounded && !is_last => {
+                wait_for(&job).await?;
+                say("ok")
+            }
+            Outcome::Job(job) => self.run_in_background(job).await,
+        }
+    }
+
+    async fn run_in_background(&mut self, job: JobHandle) -> Result<()> {
+        match tokio::time::timeout(INSERT_PATIENCE, job.wait()).await {
+            Ok(ended) => {
+                ended?;
+                say("ok")
+            }
+            Err(_) => {
+                say(&format!("job {} runs in the background: {}", job.id, job.name))?;
+                self.jobs.push(job);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells of INSERTs that have ended since the last prompt.
+    async fn tell_ended_jobs(&mut self) -> Result<()> {
+        if self.jobs.is_empty() {
+            return Ok(());
+        }
+        let running = self.session.jobs().await.unwrap_or_default();
+        let runs = |job: &JobHandle| running.iter().any(|info| info.id == job.id && !info.state.is_terminal());
+        let (running, ended): (Vec<JobHandle>, Vec<JobHandle>) = self.jobs.drain(..).partition(runs);
+        self.jobs = running;
+        for job in ended {
+            match job.wait().await {
+                Ok(_) => say(&format!("job {} has finished", job.id))?,
+                Err(error) if error.kind() == ErrorKind::Cancelled => say(&format!("job {} was cancelled", job.id))?,
+                Err(error) => eprintln!("job {} has failed\n{}", job.id, error.render()),
             }
         }
         Ok(())
     }
 
-    async fn print(&self, mut rows: RowStream) -> Result<()> {
-        let zone = self.session.configuration().time_zone();
-        let options = PrintOptions { format: self.format, time_zone: zone, width: live::terminal_width() };
-        let unbounded = rows.job().is_some_and(|job| !job.bounded);
-        if unbounded && self.format == OutputFormat::Table && std::io::stdout().is_terminal() {
-            return live::show(rows, &options).await;
+    async fn print(&self, rows: RowStream, size: ScreenSize<'_>) -> Result<()> {
+        let screen = size();
+        let configuration = self.session.configuration();
+        let options = PrintOptions {
+            format: format_of(self.format, &configuration, OutputFormat::Table),
+            time_zone: configuration.time_zone(),
+            width: screen.map(|(columns, _)| usize::from(columns)),
+        };
+        if screen.is_some() && live::is_live(&rows, options.format) {
+            return live::show(rows, &options, size).await;
         }
-        let mut out = std::io::stdout();
-        let mut printer = printer(&options, rows.schema(), rows.changelog(), &mut out)?;
-        let mut progress = super::progress::Progress::start(rows.job().cloned());
-        while let Some(batch) = progress.watch(rows.next_batch()).await? {
-            printer.batch(&batch, &mut out)?;
-        }
-        let count = printer.finish(&mut out)?;
-        println!("{count} row{}", if count == 1 { "" } else { "s" });
-        progress.footer().await;
-        Ok(())
+        let count = print_rows(rows, &options).await?;
+        say(&format!("{count} row{}", if count == 1 { "" } else { "s" }))
     }
 }

@@ -1,0 +1,160 @@
+//! The binary as a shell sees it: what it prints where, and the status that it ends with.
+#![allow(clippy::unwrap_used)] // a test may fail so
+
+mod sessions;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Output, Stdio};
+
+const ENDLESS: &str = "CREATE TABLE t (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000');";
+
+fn flott(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flott"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_remove("RUST_BACKTRACE");
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    flott(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The status, what is printed, and what is complained of.
+fn check(arguments: &[&str], status: i32, printed: &str, complaint: &str) {
+    let output = run(arguments);
+    let (out, err) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{err}");
+    assert_eq!(out, printed, "{arguments:?}\n{err}");
+    assert!(err.contains(complaint) && (err.is_empty() || !complaint.is_empty()), "{arguments:?}: {err}");
+}
+
+fn script(sql: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".sql").tempfile().unwrap();
+    file.write_all(sql.as_bytes()).unwrap();
+    file
+}
+
+#[test]
+fn each_format_prints_its_own() {
+    let sql = "SELECT k, COUNT(*) AS c FROM (VALUES ('a'), ('b,'), ('a')) AS t (k) GROUP BY k";
+    let formats = [
+        ("csv", "k,c\na,2\n\"b,\",1\n"),
+        ("json", "{\"k\":\"a\",\"c\":2}\n{\"k\":\"b,\",\"c\":1}\n"),
+        ("table", "+----+---+\n| k  | c |\n+----+---+\n| a  | 2 |\n| b, | 1 |\n+----+---+\n"),
+        ("conformance", "# schema: k VARCHAR(2) NOT NULL, c BIGINT NOT NULL\na,2\n\"b,\",1\n"),
+    ];
+    for (format, printed) in formats {
+        let output = run(&["--format", format, "-e", sql]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), printed), "{}", stderr(&output));
+    }
+    let changes = stdout(&run(&["--format", "changelog", "-e", "VALUES (1)"]));
+    assert!(changes.ends_with("\n+I,1\n"), "{changes}");
+}
+
+#[test]
+fn the_exit_status_tells_what_went_wrong() {
+    check(&["-e", "SELECT nope"], 1, "", "42703");
+    check(&["-e", "SELECT 1 / CAST('0' AS INT)"], 1, "EXPR$0\n", "22012");
+    check(&["run", "/no/such/file.sql"], 1, "", "cannot read script '/no/such/file.sql'");
+    check(&["--set", "parallelism.defaul=2", "-e", "SELECT 1"], 2, "", "parallelism.default");
+    check(&["--set", "parallelism.default", "-e", "SELECT 1"], 2, "", "KEY=VALUE");
+    check(&["--parallelism", "0", "-e", "SELECT 1"], 2, "", "parallelism.default");
+    check(&["--format", "xml", "-e", "SELECT 1"], 2, "", "possible values");
+    check(&["runn"], 2, "", "run");
+    check(&["-e", "STOP JOB '0' WITH SAVEPOINT"], 77, "", "STOP JOB … WITH SAVEPOINT is not supported");
+}
+
+#[test]
+fn scripts_share_a_session_and_are_parsed_before_they_run() {
+    let tables = script("CREATE VIEW v AS SELECT 42 AS n;");
+    let query = script("SELECT n FROM v;");
+    let (tables, query) = (tables.path().to_str().unwrap(), query.path().to_str().unwrap());
+    check(&["run", tables, query, "--set", "parallelism.default=2"], 0, "n\n42\n", "");
+    let broken = script("SELECT 1;\n-- a comment; with a semicolon\nSELEC 2;");
+    check(&["run", broken.path().to_str().unwrap()], 1, "", "statement 2 does not parse; none was run");
+    let failing = script("SELECT 1;\nSELECT nope;\nSELECT 3;");
+    check(&["run", failing.path().to_str().unwrap()], 1, "EXPR$0\n1\n", "statement 2 failed; those before it were run");
+}
+
+#[test]
+fn a_script_comes_through_a_pipe_too() {
+    let mut child = flott(&[]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"CREATE VIEW v AS SELECT 1 AS a; SELECT a FROM v;").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "a\n1\n"));
+}
+
+#[test]
+fn plans_are_explained_in_four_forms() {
+    let file = script("CREATE VIEW v AS SELECT 1 AS a; SELECT a FROM v WHERE a > 0;");
+    let file = file.path().to_str().unwrap();
+    for (format, mark) in [("text", "=="), ("json", "{"), ("dot", "digraph"), ("mermaid", "flowchart")] {
+        let output = run(&["explain", file, "--format", format]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stdout(&output).contains(mark), "{format}: {}", stdout(&output));
+    }
+}
+
+/// Starts an endless query and waits for its first line.
+fn endless(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
+    let sql = format!("{ENDLESS} SELECT n FROM t");
+    let mut child = flott(arguments).args(["-e", &sql]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    for _ in 0..2 {
+        lines.read_line(&mut line).unwrap();
+    }
+    assert!(line.starts_with("n\n"), "{line}");
+    (child, lines)
+}
+
+#[test]
+fn ctrl_c_ends_an_endless_query() {
+    for rate in ["1000", "100000000"] {
+        let sql =
+            format!("CREATE TABLE t (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '{rate}'); SELECT n FROM t");
+        let mut child = flott(&["-e", &sql]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut String::new()).unwrap();
+        let reader = std::thread::Builder::new().spawn(move || std::io::copy(&mut lines, &mut std::io::sink())).unwrap();
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "at {rate} rows a second");
+        reader.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_query_without_a_word() {
+    for format in ["csv", "changelog", "json"] {
+        let (child, lines) = if format == "csv" { endless(&[]) } else { started(format) };
+        drop(lines);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{format}");
+    }
+}
+
+fn started(format: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let sql = format!("{ENDLESS} SELECT n FROM t");
+    let mut child = flott(&["--format", format, "-e", &sql]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    (child, lines)
+}
+
+#[test]
+fn help_is_there_for_every_command() {
+    for arguments in [&["--help"][..], &["run", "--help"], &["explain", "--help"], &["test", "--help"], &["--version"]] {
+        let output = run(arguments);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(!output.stdout.is_empty());
+    }
+}

@@ -103,15 +103,29 @@ fn wanted(record: &SltRecord, line: Option<u32>) -> bool {
     let Some(line) = line else { return true };
     match record {
         Record::Statement { loc, .. } | Record::System { loc, .. } => loc.line() <= line,
-        Record::Query { loc, sql, expected, .. } => {
-            let results = if let QueryExpect::Results { results, .. } = expected { results.len() } else { 0 };
-            loc.line() <= line && line <= loc.line() + (sql.lines().count() + 1 + results) as u32
-        }
+        Record::Query { .. } => spans(record, line),
         _ => true,
     }
 }
 
-/// Writes the actual results of the default mode into a file. Included files stay as they are.
+/// Whether a line belongs to a statement or a query, expected results included.
+fn spans(record: &SltRecord, line: u32) -> bool {
+    let (loc, sql, results) = match record {
+        Record::Statement { loc, sql, expected: StatementExpect::Error(ExpectedError::Multiline(text)), .. } => {
+            (loc, sql, text.lines().count() + 1)
+        }
+        Record::Statement { loc, sql, .. } => (loc, sql, 0),
+        Record::Query { loc, sql, expected: QueryExpect::Results { results, .. }, .. } => (loc, sql, results.len() + 1),
+        Record::Query { loc, sql, expected: QueryExpect::Error(ExpectedError::Multiline(text)), .. } => {
+            (loc, sql, text.lines().count() + 1)
+        }
+        Record::Query { loc, sql, .. } => (loc, sql, 0),
+        _ => return false,
+    };
+    (loc.line()..=loc.line() + (sql.lines().count() + results) as u32).contains(&line)
+}
+
+/// Writes the actual results of the default mode into a file, or only those of the record at a line. Included files stay as they are.
 pub fn update_file(file: &TestFile) -> Result<()> {
     let failed = |cause: String| {
         Error::new(ErrorKind::InvalidArgument, format!("cannot update '{}'", file.path.display())).with_detail(cause)
@@ -128,10 +142,15 @@ pub fn update_file(file: &TestFile) -> Result<()> {
                 Record::Halt { .. } => halted = true,
                 _ => {}
             }
-            let updated = if halted || matches!(record, Record::Injected(_) | Record::Include { .. }) {
-                record
-            } else {
-                updated(&mut runner, record).await
+            let runs = !halted && !matches!(record, Record::Injected(_) | Record::Include { .. }) && wanted(&record, file.line);
+            let is_asked_for = file.line.is_none_or(|line| spans(&record, line));
+            let updated = match runs {
+                true if is_asked_for => updated(&mut runner, record).await,
+                true => {
+                    runner.apply_record(record.clone()).await;
+                    record
+                }
+                false => record,
             };
             if includes == 0 && !matches!(updated, Record::Injected(_)) {
                 text.push_str(&format!("{updated}\n"));
@@ -172,4 +191,36 @@ fn keeps_sqlstate(record: &SltRecord, output: &RecordOutput<DefaultColumnType>) 
         return false;
     };
     error.to_string().starts_with(&format!("error ({state})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "statement ok\nCREATE VIEW v AS\nSELECT 1 AS a\n\nquery T\nSELECT a FROM v\n----\n2\n\nquery T\nSELECT 5\n----\n6\n\nstatement error (42703)\nSELECT b FROM v\n";
+
+    fn file(line: Option<u32>) -> (tempfile::TempDir, TestFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.slt");
+        std::fs::write(&path, TEXT).unwrap();
+        (folder, TestFile { path, line, skips: Vec::new() })
+    }
+
+    #[test]
+    fn an_update_writes_what_comes_out_and_keeps_the_rest() {
+        let (_folder, file) = file(None);
+        update_file(&file).unwrap();
+        let expected = TEXT.replace("----\n2\n", "----\n1\n").replace("----\n6\n", "----\n5\n");
+        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), expected);
+        assert!(run_file(&file, &MODES[0], &Mutex::default()).is_ok());
+    }
+
+    #[test]
+    fn an_update_of_a_line_writes_one_record() {
+        let (_folder, file) = file(Some(8));
+        update_file(&file).unwrap();
+        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), TEXT.replace("----\n2\n", "----\n1\n"));
+        assert!(run_file(&file, &MODES[0], &Mutex::default()).is_ok());
+        assert!(run_file(&TestFile { line: None, ..file }, &MODES[0], &Mutex::default()).is_err());
+    }
 }

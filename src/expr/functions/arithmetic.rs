@@ -109,10 +109,9 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Ok(function.call(args, DataType::new(result.kind(), nullable)));
     }
     let result = common_number(&l.kind, &r.kind).unwrap_or_else(|| l.kind.clone());
-    // Java computes FLOAT with DOUBLE in double; Flink calls the result by its first operand. A remainder is of the divisor's type.
+    // Flink computes FLOAT with DOUBLE in the type of the first operand. A remainder is of the divisor's type.
     let (computed, result) = match operator {
         Operator::Modulo => (result, r.kind),
-        _ if l.is_approximate() && r.is_approximate() && l.kind != r.kind => (TypeKind::Double, result),
         _ => (result.clone(), result),
     };
     let call = function.call(vec![coerce(left, &computed), coerce(right, &computed)], DataType::new(computed, nullable));

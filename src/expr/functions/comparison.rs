@@ -1,7 +1,7 @@
 //! `= <> < <= > >=`, `IS [NOT] DISTINCT FROM`, `IS [NOT] NULL`.
 //!
 //! Typing is Flink's: numbers compare with numbers (exactly where a DECIMAL is involved), strings with strings; a string beside a
-//! date or time is read as one (NULL when it is none); a string beside a number is refused. Floats compare as in Java.
+//! date or time is read as one (NULL when it is none); a string beside a number is read as one by `<` and its kin, and refused by `=`. Floats compare as in Java.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -101,6 +101,11 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
         Error::new(ErrorKind::TypeMismatch, message)
     };
     let text_beside_number = (l.is_character() && r.is_numeric()) || (l.is_numeric() && r.is_character());
+    if text_beside_number && !equality {
+        // As in Flink the string is read as a number, and it fails if it is none; for `=` it is refused.
+        let kind = if l.is_character() { r.kind } else { l.kind };
+        return Ok(vec![coerce(left, &kind), coerce(right, &kind)]);
+    }
     if text_beside_number {
         return Err(refuse().with_hint("a string and a number are not compared: CAST one of them"));
     }
@@ -122,7 +127,7 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
         return Ok(vec![coerce(left, &text), coerce(right, &text)]);
     }
     if l.is_numeric() && r.is_numeric() {
-        let (l, r) = comparable_numbers(&l.kind, &r.kind);
+        let (l, r) = comparable_numbers(&l.kind, &r.kind, equality);
         return Ok(vec![coerce(left, &l), coerce(right, &r)]);
     }
     let nested = matches!(l.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_));
@@ -133,13 +138,14 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
 }
 
 /// Both sides' kinds for comparing numbers: decimals keep their scales, integers beside them become decimals of scale 0.
-fn comparable_numbers(left: &TypeKind, right: &TypeKind) -> (TypeKind, TypeKind) {
+fn comparable_numbers(left: &TypeKind, right: &TypeKind, equality: bool) -> (TypeKind, TypeKind) {
     let is_decimal = |kind: &TypeKind| matches!(kind, TypeKind::Decimal(..));
     if let (true, Some(l), Some(r)) = (is_decimal(left) || is_decimal(right), decimal::of_exact(left), decimal::of_exact(right)) {
         return (l.kind(), r.kind());
     }
     let kind = match (left, right) {
-        (TypeKind::Float, TypeKind::Double) | (TypeKind::Double, TypeKind::Float) => Some(TypeKind::Double),
+        // Flink tests equality in the type of the left side, and order as DOUBLE.
+        (TypeKind::Float, TypeKind::Double) | (TypeKind::Double, TypeKind::Float) if !equality => Some(TypeKind::Double),
         _ => crate::expr::common_type::common_number(left, right),
     };
     let kind = kind.unwrap_or_else(|| left.clone());

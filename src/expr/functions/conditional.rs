@@ -3,6 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
+use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type};
 
 use super::args::Rows;
 use super::builtin::{Builtin, Param, any_nullable, coerce};
@@ -14,12 +15,7 @@ use crate::types::{DataType, TypeKind, Value};
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("COALESCE", "COALESCE(<ANY> [, <ANY>]*)", bind_coalesce, rewritten),
-    Builtin::new(
-        "IFNULL",
-        "IFNULL(<ANY>, <ANY>)",
-        |f, args| if args.len() == 2 { bind_coalesce(f, args) } else { Err(f.mismatch(&args)) },
-        rewritten,
-    ),
+    Builtin::new("IFNULL", "IFNULL(<ANY>, <ANY>)", bind_if_null, rewritten),
     Builtin::new("IF", "IF(<BOOLEAN>, <ANY>, <ANY>)", bind_if, rewritten),
     Builtin::new("NULLIF", "NULLIF(<ANY>, <ANY>)", bind_null_if, rewritten),
     Builtin::new("GREATEST", "GREATEST(<ANY> [, <ANY>]*)", bind_extreme, |args, _, context| {
@@ -38,6 +34,17 @@ fn common(function: &Builtin, args: &[Expr], of: &[Expr]) -> Result<DataType> {
     common_type(&types).ok_or_else(|| function.mismatch(args))
 }
 
+/// The common type of all arguments as COALESCE, GREATEST and LEAST see it: a FLOAT and a DOUBLE are a DOUBLE.
+fn merged(function: &Builtin, args: &[Expr]) -> Result<DataType> {
+    let data_type = common(function, args, args)?;
+    let is_double = args.iter().any(|arg| arg.data_type().kind == TypeKind::Double);
+    Ok(if data_type.kind == TypeKind::Float && is_double {
+        DataType::new(TypeKind::Double, data_type.nullable)
+    } else {
+        data_type
+    })
+}
+
 fn is_not_null(expr: &Expr) -> Expr {
     let data_type = DataType::not_null(TypeKind::Boolean);
     Expr::Call { function: "IS NOT NULL".to_string(), args: vec![expr.clone()], data_type }
@@ -48,7 +55,7 @@ fn bind_coalesce(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.is_empty() {
         return Err(function.mismatch(&args));
     }
-    let data_type = common(function, &args, &args)?;
+    let data_type = merged(function, &args)?;
     let nullable = args.iter().all(|arg| arg.data_type().nullable);
     let data_type = data_type.with_nullable(nullable);
     let mut needed: Vec<Expr> = Vec::new();
@@ -69,12 +76,26 @@ fn bind_coalesce(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     Ok(Expr::Case { branches, otherwise: Box::new(last), data_type })
 }
 
+/// As COALESCE of two; a string that is never NULL keeps its type.
+fn bind_if_null(function: &Builtin, mut args: Vec<Expr>) -> Result<Expr> {
+    if args.len() != 2 {
+        return Err(function.mismatch(&args));
+    }
+    let (first, second) = (args[0].data_type(), args[1].data_type());
+    if first.is_character() && second.is_character() && !first.nullable {
+        return Ok(args.swap_remove(0));
+    }
+    bind_coalesce(function, args)
+}
+
 fn bind_if(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.len() != 3 {
         return Err(function.mismatch(&args));
     }
     let condition = Param::Boolean.accept(args[0].clone()).ok_or_else(|| function.mismatch(&args))?;
     let data_type = common(function, &args, &args[1..])?;
+    let nullable = data_type.nullable || condition.data_type().nullable;
+    let data_type = data_type.with_nullable(nullable);
     let [then, otherwise] = [&args[1], &args[2]].map(|arg| coerce(arg.clone(), &data_type.kind));
     Ok(Expr::Case { branches: vec![(condition, then)], otherwise: Box::new(otherwise), data_type })
 }
@@ -93,7 +114,7 @@ fn bind_extreme(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.is_empty() {
         return Err(function.mismatch(&args));
     }
-    let data_type = common(function, &args, &args)?;
+    let data_type = merged(function, &args)?;
     let comparable = !matches!(data_type.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_));
     if !comparable {
         return Err(function.mismatch(&args));
@@ -113,11 +134,24 @@ fn extreme(args: &[Datum], context: &EvalContext, better: Operator) -> Result<Da
         let pair = [Datum::Array(other.clone()), Datum::Array(best.clone())];
         let wins = compare(&pair, &row_context, better)?.into_array(rows.count)?;
         let wins = wins.as_boolean();
+        let of_nan = |row: usize| match better {
+            Operator::Greater => is_nan(&other, row),
+            _ => is_nan(&best, row),
+        };
         // A NULL on the other side wins for good.
         let takes = BooleanBuffer::collect_bool(rows.count, |row| {
-            other.is_null(row) || (!best.is_null(row) && !wins.is_null(row) && wins.value(row))
+            other.is_null(row) || (!best.is_null(row) && !wins.is_null(row) && (wins.value(row) || of_nan(row)))
         });
         best = zip(&BooleanArray::new(takes, None), &other, &best)?;
     }
     Ok(rows.finish(best))
+}
+
+/// Whether a number is NaN, which is greater than all others here.
+fn is_nan(array: &ArrayRef, row: usize) -> bool {
+    match array.data_type() {
+        ArrowType::Float32 => array.as_primitive::<Float32Type>().value(row).is_nan(),
+        ArrowType::Float64 => array.as_primitive::<Float64Type>().value(row).is_nan(),
+        _ => false,
+    }
 }

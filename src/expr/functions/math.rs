@@ -28,7 +28,8 @@ macro_rules! of_double {
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
-    of_double!("SQRT", f64::sqrt),
+    // The square root of -Infinity is Infinity, because it is a power in Flink.
+    of_double!("SQRT", |x| if x == f64::NEG_INFINITY { f64::INFINITY } else { x.sqrt() }),
     of_double!("EXP", f64::exp),
     of_double!("LN", f64::ln),
     of_double!("LOG10", f64::log10),
@@ -44,7 +45,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
     of_double!("COSH", f64::cosh),
     of_double!("TANH", f64::tanh),
     of_double!("DEGREES", |x| x * (180.0 / std::f64::consts::PI)),
-    of_double!("RADIANS", |x| x / 180.0 * std::f64::consts::PI),
+    of_double!("RADIANS", f64::to_radians),
     Builtin::new("LOG", "LOG(<NUMERIC> [, <NUMERIC>])", bind_log, |args, data_type, _| match args {
         [_] => map_double(args, f64::ln),
         _ => zip_double(args, data_type, |base, x| x.ln() / base.ln()),

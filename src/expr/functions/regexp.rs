@@ -3,6 +3,7 @@
 //! Patterns are compiled once per thread and kept. What Java's syntax has and ours has not (look-around, back references, possessive
 //! quantifiers) is an error that says so, never a silent miss.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -131,7 +132,7 @@ fn compiled(pattern: &str) -> Compiled {
         if let Some(compiled) = known.get(pattern) {
             return compiled.clone();
         }
-        let compiled = match Regex::new(pattern) {
+        let compiled = match Regex::new(&as_java_reads(pattern)) {
             Ok(regex) => Compiled::Regex(Rc::new(regex)),
             Err(error) if is_java_only(pattern) => Compiled::Unsupported(error.to_string()),
             Err(error) => Compiled::Invalid(error.to_string()),
@@ -142,6 +143,43 @@ fn compiled(pattern: &str) -> Compiled {
         known.insert(pattern.to_string(), compiled.clone());
         compiled
     })
+}
+
+/// The pattern with what Java means by it: `\\w`, `\\d` and `\\s` are of ASCII only, and `\\Q…\\E` quotes.
+fn as_java_reads(pattern: &str) -> Cow<'_, str> {
+    if !pattern.contains('\\') {
+        return Cow::Borrowed(pattern);
+    }
+    let mut regex = String::with_capacity(pattern.len() + 16);
+    let mut rest = pattern;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        regex.push_str(before);
+        let Some(letter) = escape[1..].chars().next() else {
+            rest = escape;
+            break;
+        };
+        rest = &escape[1 + letter.len_utf8()..];
+        match letter {
+            'd' => regex.push_str("[0-9]"),
+            'D' => regex.push_str("[^0-9]"),
+            'w' => regex.push_str("[0-9A-Za-z_]"),
+            'W' => regex.push_str("[^0-9A-Za-z_]"),
+            's' => regex.push_str(r"[\t-\r ]"),
+            'S' => regex.push_str(r"[^\t-\r ]"),
+            'Q' => {
+                let (quoted, after) = rest.split_once("\\E").unwrap_or((rest, ""));
+                regex.push_str(&regex::escape(quoted));
+                rest = after;
+            }
+            _ => {
+                regex.push('\\');
+                regex.push(letter);
+            }
+        }
+    }
+    regex.push_str(rest);
+    Cow::Owned(regex)
 }
 
 /// Whether a pattern that we reject has something that Java's syntax would take.
@@ -346,6 +384,13 @@ fn similar_to_regex(pattern: &str, escape: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_of_ascii() {
+        assert_eq!(as_java_reads(r"(\w+)-[\d.]\."), r"([0-9A-Za-z_]+)-[[0-9].]\.");
+        assert_eq!(as_java_reads(r"\Qa.b\E\bx\"), r"a\.b\bx\");
+        assert!(!Regex::new(&as_java_reads(r"\w")).unwrap().is_match("é"));
+    }
 
     #[test]
     fn similar_patterns_become_whole_matches() {

@@ -97,14 +97,11 @@ fn map_text(args: &[Datum], context: &EvalContext, write: impl Fn(&str, &mut Str
 
 /// The first letter of each word upper case, the rest lower case; words are runs of letters and digits.
 fn init_cap(text: &str, out: &mut String) {
+    // As in Flink words are of ASCII: other letters stay as they are, and end a word.
     let mut in_word = false;
     for c in text.chars() {
-        if in_word {
-            out.extend(c.to_lowercase());
-        } else {
-            out.extend(c.to_uppercase());
-        }
-        in_word = c.is_alphanumeric();
+        out.push(if in_word { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() });
+        in_word = c.is_ascii_alphanumeric();
     }
 }
 

@@ -134,6 +134,7 @@ impl Time {
             'y' | 'u' => return write_year(out, self.date.year, count),
             'Y' => return write_year(out, week_based(self.days).0, count),
             'M' | 'L' if count >= 3 => return write_name(out, MONTHS[self.date.month as usize - 1], count),
+            'q' | 'Q' if count >= 3 => return write_quarter(out, self.date.month.div_ceil(3), count),
             'E' => return write_name(out, WEEKDAYS[day_of_week(self.days) as usize - 1], count),
             'a' => return out.push_str(if hour < 12 { "AM" } else { "PM" }),
             'G' => return out.push_str(if self.date.year > 0 { "AD" } else { "BC" }),
@@ -168,6 +169,15 @@ fn write_name(out: &mut String, name: &str, count: usize) {
         5 => &name[..1],
         _ => &name[..3],
     });
+}
+
+fn write_quarter(out: &mut String, quarter: u32, count: usize) {
+    let long = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"][quarter as usize - 1];
+    match count {
+        3 => out.push_str(&format!("Q{quarter}")),
+        4 => out.push_str(long),
+        _ => out.push_str(&long[..1]),
+    }
 }
 
 /// So many digits of the nanoseconds of a second.
@@ -298,6 +308,7 @@ mod tests {
         assert_eq!(format("yy/M/d H:m:s a hh EEE EEEE MMM MMMM D", ms), "20/3/4 15:6:7 PM 03 Wed Wednesday Mar March 64");
         assert_eq!(format("yyyy-MM-dd'T'HH:mm:ss.SSSSSS", ms), "2020-03-04T15:06:07.891000");
         assert_eq!(format("YYYY-ww u e Q G k K", ms), "2020-10 2020 4 1 AD 15 3");
+        assert_eq!(format("Q QQ QQQ QQQQ", ms), "1 01 Q1 1st quarter");
         assert!(Pattern::parse("bbb").is_err());
     }
 

@@ -116,6 +116,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     // tidy: long because it is one arm for each kind of expression
     fn bind_any(&mut self, expr: &SqlExpr) -> Result<Expr> {
         match expr {
+            SqlExpr::Identifier(name) if is_unknown(name) => {
+                Ok(Expr::literal(Value::Null, DataType::nullable(TypeKind::Boolean)))
+            }
+            SqlExpr::Prefixed { prefix, value } if is_charset(prefix) => self.bind(value),
             SqlExpr::Identifier(name) => self.name(std::slice::from_ref(name)),
             SqlExpr::CompoundIdentifier(name) => self.name(name),
             SqlExpr::CompoundFieldAccess { root, access_chain } => self.access_chain(root, access_chain),
@@ -302,6 +306,16 @@ pub(super) fn no_common_type(what: &str, types: &[DataType]) -> Error {
 /// Whether an identifier is a function without parentheses.
 fn is_niladic(name: &Ident) -> bool {
     name.quote_style.is_none() && NILADIC.iter().any(|function| function.eq_ignore_ascii_case(&name.value))
+}
+
+/// Whether an identifier is the truth value UNKNOWN.
+fn is_unknown(name: &Ident) -> bool {
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case("UNKNOWN")
+}
+
+/// Whether an identifier before a string names its character set, which changes nothing: `_UTF8'text'`.
+fn is_charset(prefix: &Ident) -> bool {
+    ["_UTF8", "_UTF16"].iter().any(|name| name.eq_ignore_ascii_case(&prefix.value))
 }
 
 /// NOT, if asked for.

@@ -16,6 +16,7 @@ mod join;
 mod like;
 mod literal;
 mod operator;
+mod overlaps;
 mod parts;
 mod query;
 mod relation;

@@ -7,7 +7,7 @@ use super::expression::{ExprBinder, MAX_DEPTH, negate};
 use super::literal;
 use super::span::Located;
 use crate::error::{Error, Result};
-use crate::expr::{Expr, common_type};
+use crate::expr::{CastMode, Expr, common_type};
 use crate::types::{DataType, TypeKind, Value};
 
 impl ExprBinder<'_, '_> {
@@ -25,6 +25,7 @@ impl ExprBinder<'_, '_> {
             BinaryOperator::Eq | BinaryOperator::NotEq if is_row(left) && is_row(right) => {
                 self.row_equality(left, right, *op == BinaryOperator::NotEq)
             }
+            BinaryOperator::Overlaps => self.overlaps(left, right),
             _ if is_row(left) && is_row(right) => {
                 Err(Error::unsupported(format!("{op} between rows")).with_hint("compare their fields"))
             }
@@ -107,7 +108,7 @@ impl ExprBinder<'_, '_> {
             return Ok(negate(any_of(hits), negated));
         }
         let value = self.bind(needle)?;
-        let items = self.bind_all(list)?;
+        let items = self.bind_all(list)?.into_iter().map(|item| beside(item, &value.data_type())).collect::<Vec<_>>();
         if let Some((needle, list)) = self.constants(&value, &items)? {
             return Ok(Expr::InList { needle: Box::new(needle), list, negated });
         }
@@ -175,6 +176,14 @@ fn chain<'e>(expr: &'e SqlExpr, operator: &BinaryOperator) -> Vec<&'e SqlExpr> {
     terms
 }
 
+/// An item of an IN list as the needle's type, where one is a string and the other a number.
+fn beside(item: Expr, needle: &DataType) -> Expr {
+    let given = item.data_type();
+    let mixed = (given.is_character() && needle.is_numeric()) || (given.is_numeric() && needle.is_character());
+    let data_type = DataType::new(needle.kind.clone(), given.nullable);
+    if mixed { Expr::Cast { input: Box::new(item), data_type, mode: CastMode::Implicit } } else { item }
+}
+
 fn any_of(mut terms: Vec<Expr>) -> Expr {
     if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) }
 }
@@ -184,7 +193,7 @@ fn is_row(expr: &SqlExpr) -> bool {
 }
 
 /// The items of `(a, b)` or `ROW(a, b)`.
-fn row_items(expr: &SqlExpr) -> Option<Vec<&SqlExpr>> {
+pub(super) fn row_items(expr: &SqlExpr) -> Option<Vec<&SqlExpr>> {
     match expr {
         SqlExpr::Tuple(items) => Some(items.iter().collect()),
         SqlExpr::Nested(inner) if is_row(inner) => row_items(inner),

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
-use crate::types::Schema;
+use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     if let LogicalPlan::Sink { input, table, schema } = plan {
@@ -141,7 +141,13 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
         }
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let left_width = left.schema().len();
-            let left = prune(*left, &needed.range(..left_width).copied().collect());
+            let mut of_left: Columns = needed.range(..left_width).copied().collect();
+            if of_left.is_empty() {
+                // Its rows are kept, and rows without columns could not be counted.
+                of_left.extend((0..left_width).take(1));
+            }
+            let left = prune(*left, &of_left);
+            let left = if left_width == 0 { Pruned { plan: with_constant(left.plan), places: Vec::new() } } else { left };
             let mut of_right: Columns = needed.range(left_width..).map(|column| column - left_width).collect();
             if of_right.is_empty() {
                 // The right side still has to show that it has one row.
@@ -177,6 +183,13 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
         }
         LogicalPlan::Sink { .. } => Pruned::unchanged(plan),
     }
+}
+
+/// Rows without columns, with a constant one.
+fn with_constant(plan: LogicalPlan) -> LogicalPlan {
+    let data_type = DataType::not_null(TypeKind::Boolean);
+    let schema = Arc::new(Schema::new(vec![Field::new("row", data_type.clone())]));
+    LogicalPlan::Project { input: Box::new(plan), exprs: vec![Expr::literal(Value::Boolean(true), data_type)], schema }
 }
 
 /// Of a scan into which nothing was pushed yet, the columns that are produced; another one stays as it is.

@@ -101,7 +101,8 @@ pub(super) async fn show(mut rows: RowStream, options: &PrintOptions, size: Scre
                 if renewals.is_multiple_of(RENEWALS_A_SECOND) && let Some(job) = rows.job() {
                     let metrics = job.metrics().await.ok();
                     let seconds = renewals / RENEWALS_A_SECOND;
-                    let read = metrics.filter(|_| seconds > 0).map(|metrics| progress::summary(&metrics, seconds));
+                    // Counters reach the JobMaster a little later than the first rows reach the screen.
+                    let read = metrics.map(|metrics| progress::summary(&metrics, seconds)).filter(|read| !read.starts_with("0 "));
                     summary = read.map(|read| format!("; read {read}")).unwrap_or_default();
                     changed = true;
                 }

@@ -19,6 +19,8 @@ mod sort_limit;
 mod sorting;
 pub mod source;
 pub mod split_watermarks;
+#[cfg(test)]
+mod state_tests;
 mod temporal_sort;
 #[cfg(test)]
 mod testing;

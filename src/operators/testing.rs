@@ -7,49 +7,14 @@ use arrow::util::display::array_value_to_string;
 
 use crate::clock::VirtualClock;
 use crate::config::Configuration;
-use crate::error::{Error, Result};
-use crate::expr::{AggregateCall, Expr, FunctionRegistry, builtin_aggregates, builtin_functions};
-use crate::runtime::{
-    ConnectorFactory, Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, SinkContext,
-    SinkWriter, Source, SourceOperator, StateTableSnapshot, WatermarkStatus,
-};
-use crate::stream_graph::{OperatorSpec, SinkSpec, SourceSpec};
-use crate::types::{
-    Batch, DataType, InputNumber, JobId, KeyGroupRange, OperatorId, RowKind, RowKinds, SubtaskIndex, TimeAttribute, TypeKind,
-    Watermark, WatermarkSteps,
-};
+use crate::error::Result;
+use crate::expr::{AggregateCall, Expr};
+use crate::runtime::{Operator, OperatorContext, Output, StateTableSnapshot, WatermarkStatus};
+use crate::testing::connectors::ScriptedConnectors;
+use crate::testing::operator_harness::{self, environment, functions};
+use crate::types::{Batch, DataType, InputNumber, RowKind, RowKinds, TimeAttribute, TypeKind, Watermark, WatermarkSteps};
 
-/// Key groups in tests.
-pub(crate) const MAX_PARALLELISM: u32 = 128;
-
-#[derive(Debug)]
-struct Nothing;
-
-impl ConnectorFactory for Nothing {
-    fn source(&self, _spec: &SourceSpec) -> Result<Box<dyn Source>> {
-        Err(Error::unsupported("a source in an operator test"))
-    }
-    fn sink(&self, _spec: &SinkSpec, _context: SinkContext) -> Result<Box<dyn SinkWriter>> {
-        Err(Error::unsupported("a sink in an operator test"))
-    }
-}
-
-impl OperatorFactory for Nothing {
-    fn build(&self, _spec: &OperatorSpec, _context: &OperatorContext) -> Result<Box<dyn Operator>> {
-        Err(Error::unsupported("a nested operator in an operator test"))
-    }
-
-    fn build_source(&self, _spec: &OperatorSpec, _context: &OperatorContext) -> Result<Option<Box<dyn SourceOperator>>> {
-        Ok(None)
-    }
-}
-
-/// All functions.
-pub(crate) fn functions() -> FunctionRegistry {
-    let mut functions = builtin_functions();
-    builtin_aggregates(&mut functions);
-    functions
-}
+pub(crate) use crate::testing::operator_harness::MAX_PARALLELISM;
 
 /// A context of subtask `index` of `parallelism`.
 pub(crate) fn context_of(index: u32, parallelism: u32, clock: Arc<VirtualClock>, settings: &[(&str, &str)]) -> OperatorContext {
@@ -57,25 +22,7 @@ pub(crate) fn context_of(index: u32, parallelism: u32, clock: Arc<VirtualClock>,
     settings.iter().for_each(|(key, value)| {
         configuration.set(key, value).unwrap();
     });
-    OperatorContext {
-        job: JobId(1),
-        operator: OperatorId(1),
-        name: "test".to_string(),
-        subtask: SubtaskIndex(index),
-        parallelism,
-        max_parallelism: MAX_PARALLELISM,
-        key_groups: KeyGroupRange::of_subtask(SubtaskIndex(index), parallelism, MAX_PARALLELISM),
-        configuration: Arc::new(configuration),
-        job_start_ms: 0,
-        environment: Arc::new(Environment {
-            clock,
-            functions: Arc::new(functions()),
-            connectors: Arc::new(Nothing),
-            operators: Arc::new(Nothing),
-            results: Arc::new(ResultHub::default()),
-        }),
-        metrics: Arc::new(OperatorMetrics::default()),
-    }
+    operator_harness::context(index, parallelism, &configuration, &environment(clock, &ScriptedConnectors::default()))
 }
 
 /// The context of a single subtask.

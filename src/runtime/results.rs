@@ -48,7 +48,10 @@ impl ResultHub {
     /// A session waits for this result.
     pub fn register(&self, result: ResultId) -> ResultStream {
         let queue = Arc::new(Mutex::new(Queue::default()));
-        locked(&self.waiting).insert(result, Arc::clone(&queue));
+        let mut waiting = locked(&self.waiting);
+        // Those of queries that were refused before they ran.
+        waiting.retain(|_, queue| Arc::strong_count(queue) > 1);
+        waiting.insert(result, Arc::clone(&queue));
         ResultStream { queue }
     }
 

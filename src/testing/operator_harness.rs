@@ -19,6 +19,9 @@ use crate::runtime::{
 use crate::stream_graph::OperatorSpec;
 use crate::types::{Batch, InputNumber, JobId, KeyGroupRange, OperatorId, Schema, SubtaskIndex, Watermark};
 
+/// Key groups in tests.
+pub const MAX_PARALLELISM: u32 = 128;
+
 /// What the tasks of a test share.
 pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Arc<Environment> {
     Arc::new(Environment {
@@ -30,7 +33,8 @@ pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Ar
     })
 }
 
-fn functions() -> FunctionRegistry {
+/// All functions.
+pub fn functions() -> FunctionRegistry {
     let mut functions = builtin_functions();
     builtin_aggregates(&mut functions);
     functions
@@ -38,7 +42,7 @@ fn functions() -> FunctionRegistry {
 
 /// What an operator may know of itself as one of several subtasks.
 pub fn context(index: u32, parallelism: u32, configuration: &Configuration, environment: &Arc<Environment>) -> OperatorContext {
-    let (subtask, max_parallelism) = (SubtaskIndex(index), 128);
+    let (subtask, max_parallelism) = (SubtaskIndex(index), MAX_PARALLELISM);
     OperatorContext {
         job: JobId(1),
         operator: OperatorId(1),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::buffer::Buffer;
 
@@ -78,9 +78,7 @@ pub fn block_bytes(open_files: usize) -> usize {
 
 /// Reads a file, or a range of it, block by block. Offsets count decompressed bytes.
 pub struct BlockReader {
-    path: PathBuf,
-    /// None while the file is closed to save handles.
-    input: Option<Box<dyn Read + Send>>,
+    input: Box<dyn Read + Send>,
     /// Bytes that were read but belong to the next block.
     carry: Vec<u8>,
     /// Where the next block begins.
@@ -102,30 +100,16 @@ pub struct RawBlock {
 impl BlockReader {
     /// Opens a file at the start of a record.
     pub fn open(path: &Path, position: u64, end: Option<u64>) -> io::Result<Self> {
-        let input = Some(open_at(path, position)?);
+        let input = open_at(path, position)?;
         let done = end.is_some_and(|end| position > end);
-        Ok(BlockReader { path: path.to_path_buf(), input, carry: Vec::new(), offset: position, end, done })
+        Ok(BlockReader { input, carry: Vec::new(), offset: position, end, done })
     }
 
-    /// Closes the file until the next block is asked for.
-    pub fn suspend(&mut self) {
-        self.input = None;
-    }
-
-    /// Whether the file is open.
-    pub fn is_open(&self) -> bool {
-        self.input.is_some()
-    }
-
-    /// Reads bytes that come `ahead` bytes after the offset, as many as fit or the file has.
-    fn read(&mut self, ahead: usize, mut into: &mut [u8]) -> io::Result<usize> {
-        let input = match &mut self.input {
-            Some(input) => input,
-            None => self.input.insert(open_at(&self.path, self.offset + ahead as u64)?),
-        };
+    /// Reads as many bytes as fit or the file has.
+    fn read(&mut self, mut into: &mut [u8]) -> io::Result<usize> {
         let wanted = into.len();
         while !into.is_empty() {
-            match input.read(into) {
+            match self.input.read(into) {
                 Ok(0) => break,
                 Ok(read) => into = &mut into[read..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -144,7 +128,7 @@ impl BlockReader {
         // The record that begins at or before `start` belongs to the range before.
         loop {
             let mut bytes = vec![0; BLOCK_BYTES_MIN];
-            let read = reader.read(0, &mut bytes)?;
+            let read = reader.read(&mut bytes)?;
             if read == 0 {
                 reader.done = true;
                 return Ok(reader);
@@ -183,7 +167,7 @@ impl BlockReader {
             // One more for the line end that the last line of a file may lack.
             bytes.reserve((filled + target + 1).saturating_sub(bytes.len()));
             bytes.resize(filled + target, 0);
-            let read = self.read(filled, &mut bytes[filled..])?;
+            let read = self.read(&mut bytes[filled..])?;
             filled += read;
             let whole = &bytes[..filled];
             if let Some(cut) = self.end_of_range(whole) {
@@ -265,31 +249,21 @@ mod tests {
     #[test]
     fn ranges_give_every_line_once_wherever_they_are_cut() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let text = "a\n\nbcd\nef\nghijklm\nno";
-        std::fs::write(file.path(), text).unwrap();
-        let all: Vec<String> = text.lines().map(String::from).collect();
-        let size = text.len() as u64;
-        for first in 1..=size {
-            for second in first + 1..=size {
-                let mut found = Vec::new();
-                for (start, end) in [(0, Some(first)), (first, Some(second)), (second, None)] {
-                    let mut reader = BlockReader::open_range(file.path(), start, end).unwrap();
-                    found.extend(lines(&mut reader, 4));
+        for text in ["a\n\nbcd\nef\nghijklm\nno", "a\r\n\r\nbcd\r\n", "\n\n\nx\n", "no line end", "\n"] {
+            std::fs::write(file.path(), text).unwrap();
+            let all: Vec<String> = text.lines().map(String::from).collect();
+            let size = text.len() as u64;
+            for first in 1..=size {
+                for second in first + 1..=size + 1 {
+                    let mut found = Vec::new();
+                    for (start, end) in [(0, Some(first)), (first, Some(second)), (second, None)] {
+                        let mut reader = BlockReader::open_range(file.path(), start, end).unwrap();
+                        found.extend(lines(&mut reader, 4));
+                    }
+                    assert_eq!(found, all, "{text:?} cut at {first} and {second}");
                 }
-                assert_eq!(found, all, "cut at {first} and {second}");
             }
         }
-    }
-
-    #[test]
-    fn a_buffer_is_used_again_when_nobody_reads_it() {
-        let mut spare = SpareBuffers::default();
-        let held = Buffer::from(vec![1u8; 100]);
-        spare.keep(held.clone());
-        spare.keep(Buffer::from(vec![2u8; 50]));
-        assert_eq!((spare.take().len(), spare.take().len()), (50, 0));
-        drop(held);
-        assert_eq!(spare.take().len(), 100);
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl Source for FilesystemSource {
             skip_option: format!("{}.ignore-parse-errors", self.format.name()),
             metrics: Arc::clone(&context.operator.metrics),
             files: HashMap::new(),
+            closed: HashMap::new(),
             calls: 0,
             spare: Default::default(),
         };

@@ -149,8 +149,9 @@ impl FileSink {
         complete.into_iter().try_for_each(|partition| commit.mark(&folder(partition)))
     }
 
-    fn is_committed(&self, by_clock: bool) -> bool {
-        self.commit.as_ref().is_some_and(|commit| commit.is_by_clock() == by_clock)
+    /// Whether partitions are marked when the clock says so, or the watermark; none = not at all.
+    fn commits_by_clock(&self) -> Option<bool> {
+        self.commit.as_ref().map(PartitionCommit::is_by_clock)
     }
 }
 
@@ -161,7 +162,7 @@ impl SinkWriter for FileSink {
 
     fn watermark(&mut self, watermark: Watermark) -> Result<()> {
         // The end is `finish`'s business.
-        if !self.is_committed(false) || watermark == Watermark::MAX {
+        if self.commits_by_clock() != Some(false) || watermark == Watermark::MAX {
             return Ok(());
         }
         self.board.due(watermark.0).iter().try_for_each(|partition| self.publish(partition))?;
@@ -176,7 +177,7 @@ impl SinkWriter for FileSink {
     }
 
     fn next_timer(&self) -> Option<i64> {
-        let waiting = !self.parts.is_empty() || (self.is_committed(true) && self.board.has_pending());
+        let waiting = !self.parts.is_empty() || (self.commits_by_clock() == Some(true) && self.board.has_pending());
         waiting.then_some(self.next_check_ms)
     }
 
@@ -184,11 +185,11 @@ impl SinkWriter for FileSink {
         self.next_check_ms = now_ms + self.rolling.check_ms;
         let old = |part: &Part| now_ms - part.created_ms() >= self.rolling.rollover_ms;
         let mut due: Vec<Vec<u8>> = self.parts.iter().filter(|(_, part)| old(part)).map(|(folder, _)| folder.clone()).collect();
-        if self.is_committed(true) {
+        if self.commits_by_clock() == Some(true) {
             due.extend(self.board.due(now_ms));
         }
         due.iter().try_for_each(|partition| self.publish(partition))?;
-        if self.is_committed(true) { self.mark(self.board.take_complete(now_ms)) } else { Ok(()) }
+        if self.commits_by_clock() == Some(true) { self.mark(self.board.take_complete(now_ms)) } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<()> {

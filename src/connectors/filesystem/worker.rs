@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::OperatorMetrics;
 use crate::types::{Batch, Field, SplitId};
 
-/// Files that are kept open; the one not used for longest is closed, and opened again where it was.
+/// Files that are kept open, each with a block in memory; the one not used for longest is closed, and opened again where it was.
 const OPEN_FILES_MAX: usize = 128;
 
 /// What some programs put before UTF-8 text: no part of the first record.
@@ -38,6 +38,8 @@ pub struct FileWorker {
     pub metrics: Arc<OperatorMetrics>,
     /// Files that are open.
     pub files: HashMap<SplitId, OpenFile>,
+    /// Files that were closed to save memory and handles: where the next record begins.
+    pub closed: HashMap<SplitId, u64>,
     /// Calls so far.
     pub calls: u64,
     /// Buffers to be used again.
@@ -81,7 +83,10 @@ impl FileWorker {
         self.calls += 1;
         let mut file = match self.files.remove(&id) {
             Some(file) => file,
-            None => self.open(split, split.position)?,
+            None => {
+                let position = self.closed.remove(&id).or(split.position);
+                self.open(split, position)?
+            }
         };
         let produced = self.read(&mut file, split, open_files)?;
         if matches!(produced, Produced::Batch { .. }) {
@@ -137,15 +142,15 @@ impl FileWorker {
         Ok(OpenFile { reader, block: None, from: 0, next: 0, used: 0, metadata })
     }
 
-    /// Closes the file not used for longest; it is opened again when its next block is due.
+    /// Closes the file not used for longest; it is opened again when its next batch is due.
     fn close_oldest(&mut self) {
-        let open = self.files.values_mut().filter(|file| file.reader.is_open());
-        let (count, oldest) = open.fold((0, None::<&mut OpenFile>), |(count, oldest), file| match oldest {
-            Some(oldest) if oldest.used <= file.used => (count + 1, Some(oldest)),
-            _ => (count + 1, Some(file)),
-        });
-        if let Some(oldest) = oldest.filter(|_| count > OPEN_FILES_MAX) {
-            oldest.reader.suspend();
+        if self.files.len() <= OPEN_FILES_MAX {
+            return;
+        }
+        if let Some(oldest) = self.files.iter().min_by_key(|(_, file)| file.used).map(|(id, _)| *id)
+            && let Some(file) = self.files.remove(&oldest)
+        {
+            self.closed.insert(oldest, file.next);
         }
     }
 

@@ -254,9 +254,10 @@ impl Error {
         self.0.operator.as_deref()
     }
 
-    /// The error as shown to a user: message, place with a caret under it, cause and hint, one a line.
+    /// The error as shown to a user: message, place with a caret under it, cause and hint, one a line. What is very long is cut, and
+    /// control characters are shown by their codes: they come from the data and would rule the terminal.
     pub fn render(&self) -> String {
-        let mut text = format!("error ({}): {}", self.0.kind.sqlstate(), self.0.message);
+        let mut text = format!("error ({}): {}", self.0.kind.sqlstate(), printable(&self.0.message));
         if let Some(span) = self.0.span {
             text.push_str(&format!("\n --> line {}, column {}", span.start.line, span.start.column));
             if let Some(line) = self.0.sql.as_deref().and_then(|sql| sql.lines().nth(span.start.line.saturating_sub(1) as usize))
@@ -265,28 +266,60 @@ impl Error {
             }
         }
         if let Some(operator) = &self.0.operator {
-            text.push_str(&format!("\noperator: {operator}"));
+            text.push_str(&format!("\noperator: {}", printable(operator)));
         }
         if let Some(detail) = &self.0.detail {
-            text.push_str(&format!("\ncause: {detail}"));
+            text.push_str(&format!("\ncause: {}", printable(detail)));
         }
         if let Some(hint) = &self.0.hint {
-            text.push_str(&format!("\nhint: {hint}"));
+            text.push_str(&format!("\nhint: {}", printable(hint)));
         }
         text
     }
 }
 
-/// The line of SQL and, below it, carets under the span. Tabs become one blank so that the carets stay in place.
+/// Characters of a message, a cause or a hint that are shown: a name in it may be of any length.
+const SHOWN_CHARS_MAX: usize = 2_000;
+/// Characters of a line of SQL that are shown, and those before the place of the error among them.
+const LINE_CHARS_MAX: usize = 160;
+const LINE_CHARS_BEFORE: u64 = 60;
+
+/// A text without control characters (line ends stay), cut in its middle when it is very long.
+fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() && c != '\n' { c.escape_unicode().to_string() } else { c.to_string() };
+    let count = text.chars().count();
+    if count <= SHOWN_CHARS_MAX {
+        return text.chars().map(escaped).collect();
+    }
+    let half = SHOWN_CHARS_MAX / 2;
+    let head: String = text.chars().take(half).map(escaped).collect();
+    let tail: String = text.chars().skip(count - half).map(escaped).collect();
+    format!("{head} … {tail}")
+}
+
+/// The line of SQL and, below it, carets under the span. Tabs become one blank, other control characters a replacement character, so
+/// that the carets stay in place; of a long line the part around the place is shown.
 fn caret_lines(line: &str, span: Span) -> String {
     let number = span.start.line.to_string();
     let gutter = " ".repeat(number.len());
-    let shown: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
-    let line_length = shown.chars().count() as u64;
-    let start = span.start.column.clamp(1, line_length + 1);
-    let end = if span.end.line > span.start.line { line_length } else { span.end.column.min(line_length) };
+    let length = line.chars().count() as u64;
+    let start = span.start.column.clamp(1, length + 1);
+    let end = if span.end.line > span.start.line { length } else { span.end.column.min(length) };
+    let is_long = length > LINE_CHARS_MAX as u64;
+    let skipped = if is_long { (start - 1).saturating_sub(LINE_CHARS_BEFORE) } else { 0 };
+    let before = if skipped > 0 { "…" } else { "" };
+    let after = if length > skipped + LINE_CHARS_MAX as u64 { "…" } else { "" };
+    let shown = |c: char| match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    let part: String = line.chars().skip(skipped as usize).take(LINE_CHARS_MAX).map(shown).collect();
+    let end = end.min(skipped + LINE_CHARS_MAX as u64);
     let width = (end + 1).saturating_sub(start).max(1);
-    format!("\n{gutter} |\n{number} | {shown}\n{gutter} | {}{}", " ".repeat((start - 1) as usize), "^".repeat(width as usize))
+    let blanks = start - 1 - skipped + before.chars().count() as u64;
+    let (blanks, carets) = (" ".repeat(blanks as usize), "^".repeat(width as usize));
+    format!("\n{gutter} |\n{number} | {before}{part}{after}\n{gutter} | {blanks}{carets}")
 }
 
 impl fmt::Debug for Error {
@@ -300,7 +333,9 @@ impl From<std::io::Error> for Error {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::FileNotFound,
             std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
-            std::io::ErrorKind::StorageFull => ErrorKind::DiskFull,
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => {
+                ErrorKind::DiskFull
+            }
             _ => ErrorKind::Io,
         };
         Error::new(kind, error.to_string())
@@ -317,19 +352,38 @@ impl From<arrow::error::ArrowError> for Error {
             ArrowError::ParseError(_) | ArrowError::CsvError(_) | ArrowError::JsonError(_) => ErrorKind::DataFormat,
             _ => ErrorKind::Internal,
         };
+        if kind == ErrorKind::DivisionByZero {
+            return Error::new(kind, "division by zero").with_hint("NULLIF(x, 0) as the divisor gives NULL instead of an error");
+        }
         Error::new(kind, error.to_string())
     }
 }
 
 /// The candidate nearest to `name` by edit distance, when near enough to be meant: for "did you mean" hints.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Nothing has a name this long: that would not be a slip, and the distance to it takes long to find.
+    const NAME_CHARS_MAX: usize = 200;
     let lower = name.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= (name.len().max(candidate.len()) / 3).max(1))
-        .min_by_key(|(distance, candidate)| (*distance, *candidate))
-        .map(|(_, candidate)| candidate)
+    let length = lower.chars().count();
+    if length > NAME_CHARS_MAX {
+        return None;
+    }
+    let near = |candidate: &str| {
+        let candidate_length = candidate.chars().count();
+        let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
+        // Names that share no letter are not near, however short they are.
+        let shares_some = distance == 0 || distance < length.min(candidate_length);
+        (shares_some && distance <= (length.max(candidate_length) / 3).max(1)).then_some(distance)
+    };
+    let found = candidates.into_iter().filter_map(|candidate| near(candidate).map(|distance| (distance, candidate)));
+    found.min().map(|(_, candidate)| candidate)
+}
+
+/// What is wrong with a regular expression, in a line: the library draws a picture around it.
+pub fn regex_problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    last.trim().trim_start_matches("error: ").to_string()
 }
 
 #[cfg(test)]
@@ -344,8 +398,28 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_line_the_part_around_the_place_is_shown() {
+        let at = Location { line: 1, column: 501 };
+        let sql = format!("{}nope{}", "x".repeat(500), "y".repeat(500));
+        let span = Span { start: at, end: Location { line: 1, column: 504 } };
+        let text = Error::new(ErrorKind::Syntax, "no").at(span).with_sql(sql).render();
+        let expected = format!("1 | …{}nope{}…\n  | {}^^^^", "x".repeat(60), "y".repeat(96), " ".repeat(61));
+        assert!(text.ends_with(&expected), "{text}");
+        let long = Error::new(ErrorKind::Syntax, "z".repeat(1_000_000)).render();
+        assert!(long.len() < 3_000, "{}", long.len());
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let error = Error::new(ErrorKind::DataFormat, "bad \u{1b}[2J").with_detail("\0");
+        assert_eq!(error.render(), "error (22P02): bad \\u{1b}[2J\ncause: \\u{0}");
+    }
+
+    #[test]
     fn nearest_finds_a_misspelling_and_nothing_far() {
         assert_eq!(nearest("rows-per-secnd", ["path", "rows-per-second"]), Some("rows-per-second"));
         assert_eq!(nearest("zzz", ["path", "rows-per-second"]), None);
+        assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest("A", ["a"]), Some("a"));
     }
 }

@@ -272,11 +272,16 @@ fn catalog_options(options: &Options) -> Result<String> {
     }
 }
 
-/// Adds "did you mean" if a candidate is near.
+/// So many names can still be listed in a hint.
+const NAMES_MAX: usize = 10;
+
+/// Adds "did you mean" if a candidate is near, or else the candidates if they are few.
 pub(super) fn with_nearest(error: Error, name: &str, candidates: impl IntoIterator<Item = impl AsRef<str>>) -> Error {
     let candidates: Vec<String> = candidates.into_iter().map(|candidate| candidate.as_ref().to_string()).collect();
     match nearest(name, candidates.iter().map(String::as_str)) {
         Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+        None if candidates.is_empty() => error.with_hint("there is none so far: CREATE makes one"),
+        None if candidates.len() <= NAMES_MAX => error.with_hint(format!("there are: {}", candidates.join(", "))),
         None => error,
     }
 }

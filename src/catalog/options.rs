@@ -36,8 +36,18 @@ pub fn check_options(
         let message = format!("missing option '{}' of connector '{}'", missing.key, connector.name());
         return Err(at(Error::new(ErrorKind::InvalidOption, message).with_hint(missing.doc), "connector"));
     }
-    connector.validate(table).map_err(|error| at(error, "connector"))?;
+    connector.validate(table).map_err(|error| {
+        let key = culprit(table, &error).to_string();
+        at(error, &key)
+    })?;
     Ok(notices)
+}
+
+/// The option that an error of the connector speaks of; `connector` where it speaks of none.
+fn culprit<'a>(table: &'a CatalogTable, error: &Error) -> &'a str {
+    let named = table.options.keys().find(|key| error.message().contains(&format!("option '{key}'")));
+    let among = || table.options.keys().find(|key| error.message().contains(&format!("'{key}'")));
+    named.or_else(among).map_or("connector", String::as_str)
 }
 
 fn connector_of<'a>(table: &CatalogTable, registry: &'a ConnectorRegistry) -> Result<&'a dyn ConnectorDescriptor> {

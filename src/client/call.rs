@@ -20,24 +20,21 @@ impl Session {
     pub(super) async fn call(&self, procedure: &Name, arguments: &[SqlExpr]) -> Result<StatementResult> {
         let name = procedure.parts.join(".").to_lowercase();
         let texts = arguments.iter().map(|argument| text(argument, procedure)).collect::<Result<Vec<_>>>()?;
+        let memory = self.engine.connectors.memory();
         let outcome = match (name.as_str(), texts.as_slice()) {
-            ("sys.finish", [table]) => {
-                let path = self.memory_table(table)?;
-                self.engine.connectors.memory().finish(&path)
-            }
+            ("sys.finish", [table]) => self.memory_table(table).and_then(|path| memory.finish(&path)),
             ("sys.advance_watermark", [table, time]) => {
                 let watermark = timestamp_ms(time).ok_or_else(|| {
                     Error::new(ErrorKind::InvalidArgument, format!("'{time}' is no timestamp"))
                         .with_hint("write TIMESTAMP '2024-01-01 00:00:00'")
-                })?;
-                let path = self.memory_table(table)?;
-                self.engine.connectors.memory().advance_watermark(&path, Watermark(watermark))
+                });
+                watermark.and_then(|watermark| memory.advance_watermark(&self.memory_table(table)?, Watermark(watermark)))
             }
             ("sys.advance_time", [duration]) => {
                 let ms = parse_duration_ms(duration).ok_or_else(|| {
                     Error::new(ErrorKind::InvalidArgument, format!("'{duration}' is no duration")).with_hint("write '10 s'")
-                })?;
-                self.advance_time(ms)
+                });
+                ms.and_then(|ms| self.advance_time(ms))
             }
             _ if PROCEDURES.contains(&name.as_str()) => {
                 Err(Error::new(ErrorKind::InvalidArgument, format!("wrong arguments for procedure {name}"))

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Flink SQL without the JVM: a streaming SQL engine in one binary.
 #[derive(Debug, Parser)]
-#[command(name = "flott", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "flott", version, max_term_width = 100, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do; without a command, a prompt (or, in a pipe, the script on standard input).
     #[command(subcommand)]
@@ -25,7 +25,7 @@ pub struct Cli {
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunOptions {
     /// Subtasks of each operator (the same as --set parallelism.default=N).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub parallelism: Option<u32>,
 
     /// Sets an option before the first statement, as SET 'KEY' = 'VALUE' does. May be given several times.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use clap::Parser;
 
 use super::cli::{Cli, Command, ExplainAs, RunOptions};
-use super::run::{ScriptRunner, explain_file, session};
+use super::run::{ScriptRunner, explain_file, script_text, session};
 use super::session::{Session, SessionBuilder};
 use super::terminal::{stdout, stdout_is_closed};
 use super::{repl, slt};
@@ -31,12 +31,26 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
     };
-    let outcome = runtime.block_on(dispatch(cli));
+    let outcome = runtime.block_on(async {
+        let _guard = outlive_file_size_limit();
+        dispatch(cli).await
+    });
     match outcome {
         Ok(status) => status,
         Err(error) => failed(&error),
     }
 }
+
+/// A file that grows beyond the limit of the process (`ulimit -f`) is to give an error like a full disk, not to end the process.
+#[cfg(unix)]
+fn outlive_file_size_limit() -> Option<tokio::signal::unix::Signal> {
+    /// SIGXFSZ on Linux and macOS.
+    const FILE_SIZE_EXCEEDED: i32 = 25;
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(FILE_SIZE_EXCEEDED)).ok()
+}
+
+#[cfg(not(unix))]
+fn outlive_file_size_limit() {}
 
 async fn dispatch(cli: Cli) -> Result<ExitCode> {
     match cli.command {
@@ -66,8 +80,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             .await
         }
         None if !std::io::stdin().is_terminal() => {
-            let mut sql = String::new();
-            std::io::stdin().read_to_string(&mut sql)?;
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            let sql = script_text(bytes, "the script on standard input")?;
             interruptible(async {
                 let mut runner = runner(&cli.options)?;
                 runner.run_text(&sql, "standard input").await?;

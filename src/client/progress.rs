@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use super::job::JobHandle;
-use crate::cluster::JobMetrics;
+use crate::cluster::{JobMetrics, JobResult};
 use crate::types::Watermark;
 
 /// How often the line is renewed; also how long nothing is shown.
@@ -72,7 +72,9 @@ impl Progress {
 
     /// Says what must not go unsaid at the end: late and skipped rows.
     pub async fn footer(&self) {
-        let Some(metrics) = self.metrics().await else { return };
+        let Some(job) = &self.job else { return };
+        // Its counters are whole only once all tasks have ended, which the last row does not wait for.
+        let Ok(JobResult { metrics, .. }) = job.result().await else { return };
         let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
         let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
         if late > 0 {

@@ -62,7 +62,7 @@ impl ScriptRunner {
                 Ok(result) => self.show(result).await,
                 Err(error) => Err(error),
             };
-            done.map_err(|error| failed_statement(error.with_sql(sql), name, index + 1))?;
+            done.map_err(|error| failed_statement(error.at(statement.place).with_sql(sql), name, index + 1))?;
         }
         Ok(())
     }
@@ -142,9 +142,25 @@ pub(super) async fn wait_for(job: &JobHandle) -> Result<()> {
 
 /// The text of a script, with errors that name the file.
 pub fn read_script(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|cause| {
+    let bytes = std::fs::read(file).map_err(|cause| {
         let error = Error::from(cause);
         Error::new(error.kind(), format!("cannot read script '{}'", file.display())).with_detail(error.message().to_string())
+    })?;
+    script_text(bytes, &format!("script '{}'", file.display()))
+}
+
+/// The text of a script: UTF-8, with or without a byte order mark.
+pub fn script_text(bytes: Vec<u8>, source: &str) -> Result<String> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Error::new(ErrorKind::DataFormat, format!("{source} is not UTF-8 text"))
+            .with_detail(format!("the first wrong byte is in line {line}"))
+            .with_hint("save it as UTF-8")
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_string(),
+        None => text,
     })
 }
 
@@ -184,7 +200,7 @@ pub async fn explain_file(session: &Session, file: &Path, format: ExplainAs) -> 
     };
     for (index, parsed) in parse(session, &sql, &name)?.iter().enumerate() {
         let explained = explain_statement(session, parsed, format).await;
-        explained.map_err(|error| failed_statement(error.with_sql(sql.as_str()), &name, index + 1))?;
+        explained.map_err(|error| failed_statement(error.at(parsed.place).with_sql(sql.as_str()), &name, index + 1))?;
     }
     Ok(())
 }

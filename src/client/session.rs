@@ -173,6 +173,10 @@ impl Session {
 
     /// Runs a statement of [`Session::parse`].
     pub async fn execute_statement(&self, statement: &ParsedStatement) -> Result<StatementResult> {
+        self.carry_out(statement).await.map_err(|error| error.at(statement.place))
+    }
+
+    async fn carry_out(&self, statement: &ParsedStatement) -> Result<StatementResult> {
         match &statement.statement {
             Statement::Query(query) => {
                 let (result, rows) = self.engine.new_result();
@@ -187,14 +191,14 @@ impl Session {
                 let planned = self.plan_for_explain(explained, &statement.hints)?;
                 Ok(Outcome::Text(explain::explain(&planned, ExplainFormat::Text, details)?).into())
             }
-            Statement::Set { assignment: Some((key, value)), .. } => {
-                let notices = self.locked().configuration.set(key, value)?;
+            Statement::Set { assignment: Some((key, value)), span } => {
+                let notices = self.locked().configuration.set(key, value).map_err(|error| error.at(*span))?;
                 self.apply_memory_limit();
                 Ok(StatementResult { outcome: Outcome::Done, notices: notices.into_iter().collect() })
             }
             Statement::Set { assignment: None, .. } => Ok(Outcome::Rows(show::settings(&self.locked().configuration)).into()),
-            Statement::Reset { key, .. } => {
-                self.locked().configuration.reset(key.as_deref())?;
+            Statement::Reset { key, span } => {
+                self.locked().configuration.reset(key.as_deref()).map_err(|error| error.at(*span))?;
                 self.apply_memory_limit();
                 Ok(Outcome::Done.into())
             }

@@ -28,7 +28,7 @@ fn noted<T>(result: std::io::Result<T>) -> std::io::Result<T> {
     if result.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
         CLOSED.store(true, Ordering::Relaxed);
     }
-    result
+    result.map_err(|error| std::io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
 impl Write for Stdout {

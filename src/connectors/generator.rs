@@ -20,6 +20,11 @@ const STRETCH_MS: u64 = 100;
 pub trait RowGenerator: Send {
     /// The produced columns of rows `first`, `first + step`, … (`count` of them).
     fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>>;
+
+    /// Rows that may stand in a batch, which their size allows.
+    fn batch_rows_max(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// Makes the generator of a reader.
@@ -181,7 +186,7 @@ impl SourceReader for GeneratorReader {
             },
             None => u64::MAX,
         };
-        let count = left.min(due).min(self.batch_rows);
+        let count = left.min(due).min(self.batch_rows).min(self.generator.batch_rows_max());
         let columns = match self.generator.generate(numbers.next, numbers.step, count as usize) {
             Ok(columns) => columns,
             Err(error) => return Poll::Ready(Err(error)),

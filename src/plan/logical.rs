@@ -210,6 +210,16 @@ impl LogicalPlan {
         }
     }
 
+    /// The nodes of the plan.
+    pub fn node_count(&self) -> usize {
+        let (mut count, mut open) = (0, vec![self]);
+        while let Some(node) = open.pop() {
+            count += 1;
+            open.extend(node.inputs());
+        }
+        count
+    }
+
     /// The same node with every input mapped by `f`.
     pub fn map_inputs(self, f: &mut dyn FnMut(LogicalPlan) -> crate::Result<LogicalPlan>) -> crate::Result<LogicalPlan> {
         let mut boxed = |input: Box<LogicalPlan>| f(*input).map(Box::new);

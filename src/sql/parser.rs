@@ -59,10 +59,11 @@ fn whole<T>(text: &str, parse: impl FnOnce(&mut StatementParser) -> Result<T>) -
 fn statement(script: &Script, dialect: &FlinkDialect, range: Range<usize>) -> Result<ParsedStatement> {
     let mut parser = StatementParser::new(script, dialect, range.clone());
     let span = parser.span_of_all();
+    let place = parser.p.next_span();
     let hints = hints::collect(script, dialect, range)?;
     let statement = parser.statement()?;
     parser.end()?;
-    Ok(ParsedStatement { statement, sql: script.slice(span).to_string(), range: script.bytes(span), hints })
+    Ok(ParsedStatement { statement, sql: script.slice(span).to_string(), place, range: script.bytes(span), hints })
 }
 
 /// Parses one statement.

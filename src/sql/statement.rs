@@ -18,6 +18,8 @@ pub struct ParsedStatement {
     pub statement: Statement,
     /// Its text, without the closing semicolon. All spans of the statement count from the start of the *script*.
     pub sql: String,
+    /// Its first word: the place of errors that know no narrower one.
+    pub place: Span,
     /// Where the text stands in the script, in bytes.
     pub range: Range<usize>,
     /// The table hints of the statement, `t /*+ OPTIONS('k' = 'v') */`, by the place where the table's name ends.

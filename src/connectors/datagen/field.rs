@@ -12,6 +12,9 @@ const TEXT_LENGTH: u64 = 100;
 /// Length of random collections.
 const COLLECTION_LENGTH: u64 = 3;
 
+/// Bytes of a value, at most: as many as a source of files takes in a record.
+const VALUE_BYTES_MAX: u64 = 256 << 20;
+
 /// Draws the values of one field.
 #[derive(Debug)]
 pub struct FieldGenerator {
@@ -71,7 +74,25 @@ impl FieldGenerator {
         if !(0.0..=1.0).contains(&null_rate) {
             return Err(does_not_fit(&key, &null_rate.to_string(), "a number from 0 to 1"));
         }
-        Ok(FieldGenerator { kind, null_rate })
+        let generator = FieldGenerator { kind, null_rate };
+        let bytes = generator.value_bytes();
+        if bytes > VALUE_BYTES_MAX {
+            let key = format!("{prefix}.length");
+            let given = options.text(&key).map_or_else(|| data_type.kind_text().to_string(), str::to_string);
+            return Err(does_not_fit(&key, &given, &format!("a length that makes values of at most {VALUE_BYTES_MAX} bytes")));
+        }
+        Ok(generator)
+    }
+
+    /// Bytes of a value, about.
+    pub fn value_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Text { length, .. } => *length,
+            Kind::Array { length, element } => length.saturating_mul(element.value_bytes()),
+            Kind::Map { length, key, value } => length.saturating_mul(key.value_bytes().saturating_add(value.value_bytes())),
+            Kind::Row(fields) => fields.iter().fold(0, |sum, field| sum.saturating_add(field.value_bytes())),
+            _ => 8,
+        }
     }
 
     /// How many values a sequence has, or the shortest one in a row.

@@ -52,6 +52,9 @@ const OPTIONS: &[OptionDescriptor] = &[
     optional("fields.#.null-rate", SettingType::Text, "0", "The share of NULLs, from 0 to 1."),
 ];
 
+/// Bytes of a batch, about: rows of great length make batches of few rows.
+const BATCH_BYTES: u64 = 64 << 20;
+
 /// The descriptor.
 #[derive(Debug)]
 pub struct DatagenDescriptor;
@@ -133,6 +136,11 @@ struct DatagenRows {
 }
 
 impl RowGenerator for DatagenRows {
+    fn batch_rows_max(&self) -> u64 {
+        let row_bytes = self.fields.iter().fold(1u64, |sum, (generator, _)| sum.saturating_add(generator.value_bytes()));
+        (BATCH_BYTES / row_bytes).max(1)
+    }
+
     fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>> {
         let now_ms = self.clock.now_ms();
         let no_block = Buffer::from(Vec::<u8>::new());

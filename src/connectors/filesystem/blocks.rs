@@ -17,6 +17,9 @@ const BLOCKS_BYTES: usize = 16 << 20;
 /// A record may not be longer than this: it is a file of another format, or has no line ends.
 const RECORD_BYTES_MAX: usize = 256 << 20;
 
+/// The kind of the error that a record is longer than any may be.
+pub const RECORD_TOO_LONG: io::ErrorKind = io::ErrorKind::InvalidInput;
+
 /// Buffers of blocks that are kept to be used again, at most.
 const SPARE_BUFFERS_MAX: usize = 12;
 
@@ -61,6 +64,25 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// What the first bytes of a file say, whatever its name.
+    pub fn by_content(path: &Path) -> Self {
+        let mut first = [0; 4];
+        match File::open(path).and_then(|mut file| file.read_exact(&mut first)) {
+            Ok(()) if first.starts_with(&[0x1f, 0x8b]) => Compression::Gzip,
+            Ok(()) if first == [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+
+    /// The ending of the name.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Compression::None => "",
+            Compression::Gzip => ".gz",
+            Compression::Zstd => ".zst",
+        }
+    }
+
     /// By the ending of the name.
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -164,9 +186,11 @@ impl BlockReader {
         bytes[..filled].copy_from_slice(&self.carry);
         self.carry.clear();
         loop {
+            // Twice as much each time: what was read is looked through again for the end of a record.
+            let wanted = target.max(filled);
             // One more for the line end that the last line of a file may lack.
-            bytes.reserve((filled + target + 1).saturating_sub(bytes.len()));
-            bytes.resize(filled + target, 0);
+            bytes.reserve((filled + wanted + 1).saturating_sub(bytes.len()));
+            bytes.resize(filled + wanted, 0);
             let read = self.read(&mut bytes[filled..])?;
             filled += read;
             let whole = &bytes[..filled];
@@ -175,7 +199,7 @@ impl BlockReader {
                 self.done = true;
                 return Ok(self.block(bytes));
             }
-            if read < target {
+            if read < wanted {
                 bytes.truncate(filled);
                 self.done = true;
                 return Ok(self.block(bytes));
@@ -186,8 +210,9 @@ impl BlockReader {
                 return Ok(self.block(bytes));
             }
             if filled > RECORD_BYTES_MAX {
-                let limit = RECORD_BYTES_MAX >> 20;
-                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a record is longer than {limit} MB")));
+                let (limit, offset) = (RECORD_BYTES_MAX >> 20, self.offset);
+                let message = format!("the record that begins at byte {offset} is longer than {limit} MB");
+                return Err(io::Error::new(RECORD_TOO_LONG, message));
             }
         }
     }

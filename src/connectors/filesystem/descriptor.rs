@@ -1,6 +1,9 @@
 //! What the planner knows of `filesystem`.
 
+use std::path::Path;
+
 use super::commit::PartitionCommit;
+use super::path::TablePath;
 use super::path_pattern;
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
@@ -91,7 +94,7 @@ impl ConnectorDescriptor for FilesystemDescriptor {
 
     fn validate(&self, table: &CatalogTable) -> Result<()> {
         let options = OptionReader::new(&table.options);
-        options.required("path")?;
+        TablePath::new(options.required("path")?, Path::new(""))?;
         options.duration_ms("source.monitor-interval")?;
         path_pattern(&options)?;
         Format::from_options(&table.options)?.check_schema(&physical_schema(table))

@@ -34,7 +34,7 @@ use self::worker::FileWorker;
 use super::formats::Format;
 use super::options::{OptionReader, does_not_fit};
 use crate::config;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, regex_problem};
 use crate::runtime::{ReaderContext, Source, SourceReader, SplitEnumerator};
 use crate::stream_graph::SourceSpec;
 
@@ -88,7 +88,7 @@ fn path_pattern(options: &OptionReader<'_>) -> Result<Option<Regex>> {
     const KEY: &str = "source.path.regex-pattern";
     let Some(text) = options.text(KEY) else { return Ok(None) };
     let pattern = Regex::new(&format!("^(?:{text})$"));
-    pattern.map(Some).map_err(|error| does_not_fit(KEY, text, "a regular expression").with_detail(error.to_string()))
+    pattern.map(Some).map_err(|error| does_not_fit(KEY, text, "a regular expression").with_detail(regex_problem(&error)))
 }
 
 impl Source for FilesystemSource {

@@ -46,7 +46,11 @@ impl Part {
         }
         let path = self.hidden_path();
         if self.written == 0 {
-            fs::create_dir_all(&self.folder).map_err(|error| io_error("create the folder", &self.folder, error))?;
+            fs::create_dir_all(&self.folder).map_err(|error| match fs::metadata(&self.folder) {
+                Ok(there) if !there.is_dir() => io_error("create the folder", &self.folder, error)
+                    .with_hint("option 'path' of a table that is written names a folder"),
+                _ => io_error("create the folder", &self.folder, error),
+            })?;
         }
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let written = file.and_then(|mut file| file.write_all(&self.buffer));

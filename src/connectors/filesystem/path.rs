@@ -24,7 +24,7 @@ impl TablePath {
             }
             None => given.strip_prefix("file:").unwrap_or(given),
         };
-        if local.trim().is_empty() {
+        if local.trim().is_empty() || local.contains('\0') {
             return Err(Error::new(ErrorKind::InvalidOption, format!("value '{given}' does not fit option 'path'"))
                 .with_hint("give a file or a folder"));
         }
@@ -56,7 +56,10 @@ impl TablePath {
                 continue;
             }
             match std::fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => self.list_folder(&path, files)?,
+                Ok(metadata) if metadata.is_dir() => {
+                    refuse_loop(&path)?;
+                    self.list_folder(&path, files)?;
+                }
                 Ok(_) => files.push(path),
                 // Gone since the folder was read: a temporary file of a writer.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -73,7 +76,8 @@ impl TablePath {
         }
         let found = glob::glob(&pattern).map_err(|error| {
             Error::new(ErrorKind::InvalidOption, format!("value '{}' does not fit option 'path'", self.given))
-                .with_detail(error.to_string())
+                .with_detail(format!("it is no pattern: {}", error.msg))
+                .with_hint("in a pattern, * and ? stand for any characters, [abc] for one of them, [[] for [ itself")
         })?;
         let mut any = false;
         for path in found {
@@ -99,10 +103,29 @@ impl TablePath {
     }
 }
 
+/// A link to a folder around it would be followed without end, and each file read as often.
+fn refuse_loop(folder: &Path) -> Result<()> {
+    if !folder.is_symlink() {
+        return Ok(());
+    }
+    let (Ok(target), Some(Ok(parent))) = (folder.canonicalize(), folder.parent().map(Path::canonicalize)) else { return Ok(()) };
+    if !parent.starts_with(&target) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Io, format!("cannot read '{}'", folder.display()))
+        .with_detail(format!("it links to '{}', in which it lies itself", target.display()))
+        .with_hint("remove the link, or give a pattern that does not match it"))
+}
+
 /// The operating system refused something with a file.
 pub fn io_error(action: &str, path: &Path, error: std::io::Error) -> Error {
     let kind = Error::from(std::io::Error::from(error.kind())).kind();
-    Error::new(kind, format!("cannot {action} '{}'", path.display())).with_detail(error.to_string())
+    let refused = Error::new(kind, format!("cannot {action} '{}'", path.display())).with_detail(error.to_string());
+    match kind {
+        ErrorKind::PermissionDenied => refused.with_hint("give the user that runs this process the right to it"),
+        ErrorKind::DiskFull => refused.with_hint("free space, or write to another disk"),
+        _ => refused,
+    }
 }
 
 fn is_hidden(path: &Path) -> bool {

@@ -169,7 +169,7 @@ fn a_bad_record_is_named_by_file_and_line() {
     let spec = source_spec("filesystem", &with, folder.path(), &numbers());
     let error = read_lines(&spec, &BuiltinConnectors::default(), 1000).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DataFormat);
-    assert_eq!(error.detail(), Some("in.json line 15001: unexpected character at column 6"));
+    assert_eq!(error.detail(), Some("in.json line 15001: unexpected 'x' at byte 6"));
 }
 
 #[test]

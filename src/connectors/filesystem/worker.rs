@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray, TimestampMillisecondArray};
 
-use super::blocks::{BlockReader, SpareBuffers, block_bytes, line_number};
+use super::blocks::{BlockReader, Compression, RECORD_TOO_LONG, SpareBuffers, block_bytes, line_number};
 use super::path::io_error;
 use super::split::FileSplit;
 use crate::connectors::formats::{BadRecord, Block, Decoded, RecordDecoder};
@@ -102,7 +102,7 @@ impl FileWorker {
             let Some((block, offset)) = &file.block else {
                 let decoder = &self.decoder;
                 let block = file.reader.next(block_bytes(open_files), self.spare.take(), |bytes| decoder.whole_records(bytes));
-                match block.map_err(|error| io_error("read", &split.path, error))? {
+                match block.map_err(|error| unreadable(&split.path, error))? {
                     None => return Ok(Produced::End),
                     Some(raw) => {
                         let marked = raw.offset == 0 && raw.bytes.starts_with(BYTE_ORDER_MARK);
@@ -116,6 +116,13 @@ impl FileWorker {
                 .decoder
                 .decode(block, file.from, self.batch_rows)
                 .map_err(|bad| bad_record(&split.path, *offset, &bad, &self.skip_option))?;
+            if let Some((column, row)) = self.missing_value(&decoded) {
+                // Only now is it asked where the row begins: up to it the block is decoded again.
+                let before =
+                    if row == 0 { Ok(file.from) } else { self.decoder.decode(block, file.from, row).map(|rows| rows.next) };
+                let at = offset + before.unwrap_or(file.from) as u64;
+                return Err(null_in_not_null(&split.path, at, &self.not_null[column].1));
+            }
             file.from = decoded.next;
             file.next = offset + decoded.next as u64;
             if decoded.next >= block.bytes.len()
@@ -125,7 +132,6 @@ impl FileWorker {
             }
             self.metrics.skipped_records.fetch_add(decoded.skipped, Ordering::Relaxed);
             if decoded.num_rows > 0 {
-                self.check_not_null(&decoded, &split.path)?;
                 let batch = self.with_metadata(decoded, file, &split.path);
                 return Ok(Produced::Batch { batch, next: file.next });
             }
@@ -137,7 +143,7 @@ impl FileWorker {
             Some(position) => BlockReader::open(&split.path, position, split.end),
             None => BlockReader::open_range(&split.path, split.start, split.end),
         };
-        let reader = reader.map_err(|error| io_error("open", &split.path, error))?;
+        let reader = reader.map_err(|error| unreadable(&split.path, error))?;
         let metadata = if self.metadata.is_empty() { None } else { Some(file_metadata(&split.path)?) };
         Ok(OpenFile { reader, block: None, from: 0, next: 0, used: 0, metadata })
     }
@@ -154,16 +160,12 @@ impl FileWorker {
         }
     }
 
-    fn check_not_null(&self, decoded: &Decoded, path: &Path) -> Result<()> {
-        for (column, name) in &self.not_null {
-            if decoded.columns[*column].null_count() > 0 {
-                let message = format!("column \"{name}\" is NOT NULL, but a record has no value");
-                return Err(Error::new(ErrorKind::DataFormat, message)
-                    .with_detail(path.display().to_string())
-                    .with_hint("declare the column without NOT NULL, or correct the data"));
-            }
-        }
-        Ok(())
+    /// The first NOT NULL column (as an index into `not_null`) without a value, with the row.
+    fn missing_value(&self, decoded: &Decoded) -> Option<(usize, usize)> {
+        self.not_null.iter().enumerate().find_map(|(at, (column, _))| {
+            let nulls = decoded.columns[*column].logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
+            Some((at, (0..nulls.len()).find(|row| nulls.is_null(*row))?))
+        })
     }
 
     fn with_metadata(&self, decoded: Decoded, file: &OpenFile, path: &Path) -> Batch {
@@ -196,12 +198,51 @@ fn file_metadata(path: &Path) -> Result<FileMetadata> {
 }
 
 fn bad_record(path: &Path, block_offset: u64, bad: &BadRecord, skip_option: &str) -> Error {
+    let error = Error::new(ErrorKind::DataFormat, format!("cannot read a record of '{}'", path.display())).with_detail(format!(
+        "{}: {}",
+        place(path, block_offset + bad.at as u64),
+        bad.reason
+    ));
+    match Compression::by_content(path) {
+        found if found == Compression::of(path) => {
+            error.with_hint(format!("correct the data, or set '{skip_option}' = 'true' to let bad records pass"))
+        }
+        Compression::None => error,
+        found => error.with_hint(format!("the file is compressed: its name must end in {}", found.ending())),
+    }
+}
+
+fn null_in_not_null(path: &Path, offset: u64, column: &str) -> Error {
+    Error::new(ErrorKind::DataFormat, format!("cannot read a record of '{}'", path.display()))
+        .with_detail(format!("{}: column \"{column}\" is NOT NULL, but the record has no value for it", place(path, offset)))
+        .with_hint("correct the data, or declare the column without NOT NULL")
+}
+
+/// `data.json line 7`.
+fn place(path: &Path, offset: u64) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let place = match line_number(path, block_offset + bad.at as u64) {
+    match line_number(path, offset) {
         Ok(line) => format!("{name} line {line}"),
         Err(_) => name.to_string(),
-    };
-    Error::new(ErrorKind::DataFormat, format!("cannot read a record of '{}'", path.display()))
-        .with_detail(format!("{place}: {}", bad.reason))
-        .with_hint(format!("correct the data, or set '{skip_option}' = 'true' to let bad records pass"))
+    }
+}
+
+/// The file cannot be read: the system refuses, or it is not compressed as its name says.
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    if error.kind() == RECORD_TOO_LONG && error.raw_os_error().is_none() {
+        return Error::new(ErrorKind::DataFormat, format!("cannot read a record of '{}'", path.display()))
+            .with_detail(error.to_string())
+            .with_hint("check option 'format', and that each record has its line end");
+    }
+    let compression = Compression::of(path);
+    if compression == Compression::None || error.raw_os_error().is_some() {
+        return io_error("read", path, error);
+    }
+    let damaged = Error::new(ErrorKind::DataFormat, format!("cannot decompress '{}'", path.display()));
+    if Compression::by_content(path) == compression {
+        return damaged.with_detail(format!("it is damaged or incomplete: {error}")).with_hint("copy or compress it anew");
+    }
+    damaged
+        .with_detail("it is not compressed in the way that its name says")
+        .with_hint(format!("name it without {}", compression.ending()))
 }

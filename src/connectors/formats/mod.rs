@@ -64,6 +64,18 @@ pub struct BadRecord {
     pub reason: String,
 }
 
+/// Why a field cannot be read: its value, between `quotes` and cut where it says no more.
+#[cold]
+fn does_not_fit(value: &[u8], quotes: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 60;
+    // A character has at most four bytes; a value may have a hundred million.
+    let text = String::from_utf8_lossy(&value[..value.len().min(SHOWN_CHARS_MAX * 4 + 4)]);
+    let text = if quotes.is_empty() { text.trim() } else { &text };
+    let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+    let dots = if shown.len() < text.len() { "…" } else { "" };
+    format!("has a value that does not fit its type: {quotes}{shown}{dots}{quotes}")
+}
+
 /// Turns the bytes of records into columns.
 pub trait RecordDecoder: Send {
     /// Decodes records of `block` from `from` on: about `max_rows` of them, or to the end of the block.

@@ -17,7 +17,7 @@ use super::args::{Numbers, Rows, Text, build_booleans, build_numbers, build_slic
 use super::builtin::Param::Int;
 use super::builtin::{Builtin, Param, bind_with, by_args, nullable_string, string_by_args};
 use super::characters::index_of;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, regex_problem};
 use crate::expr::{Datum, EvalContext, Expr};
 use crate::types::{DataType, TypeKind};
 
@@ -134,8 +134,9 @@ fn compiled(pattern: &str) -> Compiled {
         }
         let compiled = match Regex::new(&as_java_reads(pattern)) {
             Ok(regex) => Compiled::Regex(Rc::new(regex)),
-            Err(error) if is_java_only(pattern) => Compiled::Unsupported(error.to_string()),
-            Err(error) => Compiled::Invalid(error.to_string()),
+            Err(error @ regex::Error::CompiledTooBig(_)) => Compiled::Unsupported(regex_problem(&error)),
+            Err(error) if is_java_only(pattern) => Compiled::Unsupported(regex_problem(&error)),
+            Err(error) => Compiled::Invalid(regex_problem(&error)),
         };
         if known.len() >= PATTERNS_MAX {
             known.clear();

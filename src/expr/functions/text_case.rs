@@ -190,12 +190,15 @@ fn bind_pad(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 /// A string cut or filled to a length; NULL for a negative length or nothing to fill with.
 fn pad(args: &[Datum], context: &EvalContext, left: bool) -> Result<Datum> {
     let (text, length, filler) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[1]), Text::of(&args[2]));
-    build_text(args, context, |row, out| {
+    let mut too_long = false;
+    let result = build_text(args, context, |row, out| {
         let (text, length, filler) = (text.get(row)?, length.get(row)?, filler.get(row)?);
         let length = usize::try_from(length).ok()?;
         if filler.is_empty() {
             return None;
         }
+        too_long |= length > TEXT_BYTES_MAX;
+        let length = if too_long { 0 } else { length };
         let text = prefix(text, length);
         let missing = filler.chars().cycle().take(length - count(text));
         if left {
@@ -206,11 +209,18 @@ fn pad(args: &[Datum], context: &EvalContext, left: bool) -> Result<Datum> {
             out.extend(missing);
         }
         Some(())
-    })
+    });
+    if too_long { Err(text_too_long(if left { "LPAD" } else { "RPAD" })) } else { result }
 }
 
-/// The longest string that REPEAT makes: Java's limit of an array.
-const TEXT_BYTES_MAX: usize = i32::MAX as usize;
+/// The longest string that a function makes of a short one: as long as a record of a file may be. Java's limit, 2 GB, is beyond what a
+/// batch of rows can hold.
+const TEXT_BYTES_MAX: usize = 256 << 20;
+
+fn text_too_long(function: &str) -> Error {
+    let message = format!("{function} makes a string that is too long");
+    Error::new(crate::ErrorKind::NumericOutOfRange, message).with_hint(format!("ask for at most {TEXT_BYTES_MAX} bytes"))
+}
 
 fn repeat(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let (text, times) = (Text::of(&args[0]), Numbers::<Int32Type>::of(&args[1]));
@@ -221,11 +231,7 @@ fn repeat(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
         (0..if too_long { 0 } else { times }).for_each(|_| out.push_str(text));
         Some(())
     });
-    if too_long {
-        return Err(Error::new(crate::ErrorKind::NumericOutOfRange, "REPEAT makes a string that is too long")
-            .with_hint("a string has at most 2147483647 bytes"));
-    }
-    result
+    if too_long { Err(text_too_long("REPEAT")) } else { result }
 }
 
 /// The character of a number, modulo 256; nothing for a negative one.

@@ -1,5 +1,7 @@
 //! A query: WITH, body, ORDER BY, LIMIT / OFFSET / FETCH.
 
+use std::rc::Rc;
+
 use sqlparser::ast::{self, Expr as SqlExpr, LimitClause, OrderByKind, SetExpr};
 
 use super::expression::{Alias, ExprBinder, place};
@@ -72,7 +74,7 @@ impl Binder<'_> {
             }
             let plan = binder.subquery(query)?;
             let plan = super::relation::rename_columns(plan, alias)?;
-            binder.ctes.push((alias.name.value.clone(), plan));
+            binder.ctes.push((alias.name.value.clone(), Rc::new(plan)));
         }
         Ok(binder)
     }

@@ -121,10 +121,11 @@ impl Binder<'_> {
         let (plan, full_name) = match cte {
             Some((known, plan)) => {
                 self.refuse_hint(name, "a common table expression")?;
-                (plan.clone(), vec![known.clone()])
+                (self.copy_of(plan).at_span(span_of(name))?, vec![known.clone()])
             }
             None => {
                 let resolved = self.cx.tables.resolve(&written).at_span(span_of(name))?;
+                self.count_name().at_span(span_of(name))?;
                 match resolved {
                     ResolvedRelation::Table(path, table) => {
                         self.resolved_names.note(name, &path);

@@ -1,5 +1,8 @@
 //! The binder's state: the session's context, the common table expressions in view, and how deep views are nested.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use sqlparser::ast::Query;
 
 use super::context::BindContext;
@@ -13,19 +16,24 @@ use crate::sql::HintedOptions;
 /// How deep views may refer to views and queries be nested: deeper ones would exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
+/// Names in FROM of a statement, and nodes of a plan that one of them stands for, at most.
+const NAMES_MAX: usize = 10_000;
+
 /// The binder's state. Cheap to clone: subqueries with their own WITH extend a copy.
 #[derive(Clone)]
 pub(super) struct Binder<'a> {
     /// The session.
     pub cx: BindContext<'a>,
     /// Common table expressions in view; later ones hide earlier ones of the same name.
-    pub ctes: Vec<(String, LogicalPlan)>,
+    pub ctes: Vec<(String, Rc<LogicalPlan>)>,
     /// The hints that found their table.
     pub used_hints: UsedHints,
     /// What the names of tables stand for.
     pub resolved_names: ResolvedNames,
     /// Nested queries and views around the one that is bound.
     depth: usize,
+    /// Names in FROM so far, those inside of views included; shared by all binders of a statement.
+    names: Rc<Cell<usize>>,
 }
 
 /// A plan with the names of its columns: an item of FROM.
@@ -40,7 +48,14 @@ pub(super) struct Relation {
 impl<'a> Binder<'a> {
     /// For a statement.
     pub fn new(cx: &BindContext<'a>) -> Self {
-        Binder { cx: *cx, ctes: Vec::new(), used_hints: UsedHints::default(), resolved_names: ResolvedNames::default(), depth: 0 }
+        Binder {
+            cx: *cx,
+            ctes: Vec::new(),
+            used_hints: UsedHints::default(),
+            resolved_names: ResolvedNames::default(),
+            depth: 0,
+            names: Rc::default(),
+        }
     }
 
     /// For a query inside of the one that is bound.
@@ -58,8 +73,28 @@ impl<'a> Binder<'a> {
         'a: 't,
     {
         let depth = self.nested()?.depth;
-        Ok(Binder { depth, ..Binder::new(&BindContext { hints, ..self.cx }) })
+        let names = Rc::clone(&self.names);
+        Ok(Binder { depth, names, ..Binder::new(&BindContext { hints, ..self.cx }) })
     }
+
+    /// Counts a name in FROM. A view stands for its whole query each time that it is named, so that a few that name each other twice
+    /// make a plan that no memory holds.
+    pub fn count_name(&self) -> Result<()> {
+        self.names.set(self.names.get() + 1);
+        if self.names.get() > NAMES_MAX { Err(too_large("names in FROM, those inside of views included,")) } else { Ok(()) }
+    }
+
+    /// The plan of a common table expression, which stands for all of it each time that it is named.
+    pub fn copy_of(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        if plan.node_count() > NAMES_MAX {
+            return Err(too_large("steps in a common table expression, counted as often as they are used,"));
+        }
+        Ok(plan.clone())
+    }
+}
+
+fn too_large(what: &str) -> Error {
+    Error::unsupported(format!("more than {NAMES_MAX} {what}")).with_hint("write a part of the query to a table, and read that")
 }
 
 /// A SELECT, VALUES or WITH as a plan.

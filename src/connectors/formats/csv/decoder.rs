@@ -5,7 +5,7 @@
 
 use super::CsvFormat;
 use super::value::{Text, ValueReader};
-use crate::connectors::formats::{BadRecord, Block, Column, Decoded, RecordDecoder};
+use crate::connectors::formats::{BadRecord, Block, Column, Decoded, RecordDecoder, does_not_fit};
 use crate::error::Result;
 use crate::types::Schema;
 
@@ -45,7 +45,7 @@ impl CsvDecoder {
         loop {
             let field = self.format.field(bytes, at, &mut self.scratch).map_err(String::from)?;
             let Some(slot) = self.slots.get(index) else {
-                return Err(format!("the record has more than {} fields", self.slots.len()));
+                return Err(format!("the record has more fields than the {} of the table", self.slots.len()));
             };
             if let Some(slot) = slot {
                 let text = if field.rewritten {
@@ -56,11 +56,7 @@ impl CsvDecoder {
                 let column = &mut self.columns[*slot];
                 if !self.values.read(column, text) {
                     if !self.format.ignore_parse_errors {
-                        let shown = String::from_utf8_lossy(text.bytes);
-                        return Err(format!(
-                            "field \"{}\" has a value that does not fit its type: \"{shown}\"",
-                            self.names[index]
-                        ));
+                        return Err(format!("field \"{}\" {}", self.names[index], does_not_fit(text.bytes, "\"")));
                     }
                     column.truncate(row);
                     column.push_null();
@@ -74,7 +70,7 @@ impl CsvDecoder {
         }
         if index < self.slots.len() {
             if !self.format.ignore_parse_errors {
-                return Err(format!("the record has {index} fields instead of {}", self.slots.len()));
+                return Err(format!("the record has {index} of {} fields", self.slots.len()));
             }
             for column in self.columns.iter_mut().filter(|column| column.len() == row) {
                 column.push_null();

@@ -72,10 +72,25 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Passes blanks to the end of the line; anything else there is an error.
+    #[inline(always)]
+    pub fn end(&mut self) -> Parsed<()> {
+        if self.at < self.line.len() {
+            self.skip_blanks();
+        }
+        if self.at < self.line.len() { Err(Malformed::Trailing(self.at)) } else { Ok(()) }
+    }
+
     /// What stands here does not belong here.
     #[cold]
     pub fn unexpected(&self) -> Malformed {
-        if self.at >= self.line.len() { Malformed::EndOfInput } else { Malformed::Unexpected(self.at) }
+        if self.at >= self.line.len() { Malformed::EndOfInput } else { self.unexpected_at(self.at) }
+    }
+
+    #[cold]
+    fn unexpected_at(&self, at: usize) -> Malformed {
+        let rest = String::from_utf8_lossy(&self.line[at..self.line.len().min(at + 4)]);
+        Malformed::Unexpected(at, rest.chars().next().unwrap_or('\u{fffd}'))
     }
 
     /// A string; the cursor stands on its opening quote.
@@ -107,7 +122,7 @@ impl<'a> Cursor<'a> {
                 Some(b'\\') => match self.line.get(at + 1) {
                     Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
                     Some(b'u') if self.line.get(at + 2..at + 6).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) => 6,
-                    _ => return Err(Malformed::Unexpected(at)),
+                    _ => return Err(self.unexpected_at(at)),
                 },
                 Some(_) => memchr::memchr2(b'"', b'\\', &self.line[at..]).ok_or(Malformed::EndOfInput)?,
             };

@@ -1,8 +1,8 @@
 //! Lines of JSON into columns.
 //!
 //! A record that is broken leaves no trace: its row is truncated away from all columns. Which records are errors and which are
-//! skipped or NULL follows Flink: trailing text after the object is not looked at, an array at the top level holds one record an
-//! element, blank lines are none.
+//! skipped or NULL follows Flink: an array at the top level holds one record an element, blank lines are none. Only text after the
+//! record is not passed over in silence as in Flink, since a second record may be lost in it: it is an error, or counted as skipped.
 
 use super::cursor::Cursor;
 use super::object::{ObjectShape, Rules};
@@ -80,16 +80,22 @@ impl RecordDecoder for JsonDecoder {
             } else {
                 Err(Malformed::NotUtf8)
             };
-            match outcome {
-                Ok(added) => rows += added,
+            let problem = match outcome {
+                Ok(added) => {
+                    rows += added;
+                    cursor.end().err()
+                }
                 Err(malformed) => {
                     self.columns.iter_mut().for_each(|column| column.truncate(rows));
-                    if !self.ignore_errors {
-                        self.columns.iter_mut().for_each(|column| column.truncate(0));
-                        return Err(BadRecord { at: start, reason: malformed.to_string() });
-                    }
-                    skipped += 1;
+                    Some(malformed)
                 }
+            };
+            if let Some(malformed) = problem {
+                if !self.ignore_errors {
+                    self.columns.iter_mut().for_each(|column| column.truncate(0));
+                    return Err(BadRecord { at: start, reason: malformed.to_string() });
+                }
+                skipped += 1;
             }
         }
         let columns = self.columns.iter_mut().map(|column| column.finish(&block.bytes)).collect();

@@ -100,8 +100,10 @@ const fn option(key: &'static str, option_type: SettingType, default: &'static s
 pub enum Malformed {
     /// The line ends within a value.
     EndOfInput,
-    /// The byte at this place of the line does not belong there.
-    Unexpected(usize),
+    /// The character at this place (in bytes) of the line does not belong there.
+    Unexpected(usize, char),
+    /// Text follows the record, at this place.
+    Trailing(usize),
     /// Values are nested too deeply.
     TooDeep,
     /// The record is no object.
@@ -124,8 +126,9 @@ pub struct FieldProblem {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Malformed::EndOfInput => f.write_str("unexpected end of the JSON text"),
-            Malformed::Unexpected(at) => write!(f, "unexpected character at column {}", at + 1),
+            Malformed::EndOfInput => f.write_str("the line ends within the record: a record is one line"),
+            Malformed::Unexpected(at, found) => write!(f, "unexpected '{found}' at byte {}", at + 1),
+            Malformed::Trailing(at) => write!(f, "text follows the record at byte {}: a line holds one record", at + 1),
             Malformed::TooDeep => f.write_str("values are nested too deeply"),
             Malformed::NotAnObject => f.write_str("the record is not a JSON object"),
             Malformed::NotUtf8 => f.write_str("the record is not valid UTF-8"),

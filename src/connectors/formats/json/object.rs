@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::cursor::{Cursor, RawString};
 use super::scalar;
 use super::{FieldProblem, Malformed, TimestampFormat};
-use crate::connectors::formats::{Column, TimestampParser, Values};
+use crate::connectors::formats::{Column, TimestampParser, Values, does_not_fit};
 use crate::types::{DataType, TypeKind};
 
 type Parsed<T> = std::result::Result<T, Malformed>;
@@ -245,21 +245,12 @@ fn decode_value(shape: &mut Shape, column: &mut Column, cursor: &mut Cursor<'_>,
         column.push_null();
         return Ok(());
     }
-    Err(does_not_fit(&cursor.line[start..cursor.at]))
+    Err(field_does_not_fit(&cursor.line[start..cursor.at]))
 }
 
 #[cold]
-fn does_not_fit(value: &[u8]) -> Malformed {
-    /// A longer value says no more.
-    const SHOWN_MAX: usize = 60;
-    let text = String::from_utf8_lossy(value);
-    let text = text.trim();
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    let dots = if shown.len() < text.len() { "…" } else { "" };
-    Malformed::Field(Box::new(FieldProblem {
-        path: String::new(),
-        reason: format!("has a value that does not fit its type: {shown}{dots}"),
-    }))
+fn field_does_not_fit(value: &[u8]) -> Malformed {
+    Malformed::Field(Box::new(FieldProblem { path: String::new(), reason: does_not_fit(value, "") }))
 }
 
 fn decode_row(shape: &mut ObjectShape, column: &mut Column, cursor: &mut Cursor<'_>, rules: &mut Rules) -> Parsed<bool> {

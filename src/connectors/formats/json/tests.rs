@@ -86,9 +86,17 @@ fn broken_records_are_skipped_or_fail_with_their_place() {
     let rows = decode(&[("i", kind(TypeKind::Int))], IGNORE, text).unwrap();
     assert_eq!(rows, ["5", "7", "8", "9", "10", "null"]);
     let bad = decode(&[("i", kind(TypeKind::Int))], &[], text).unwrap_err();
-    assert_eq!((bad.at, bad.reason.as_str()), (8, "unexpected end of the JSON text"));
+    assert_eq!((bad.at, bad.reason.as_str()), (8, "the line ends within the record: a record is one line"));
     let bad = decode(&[("i", kind(TypeKind::Int))], &[], b"{\"i\":\"x\"}").unwrap_err();
     assert_eq!(bad.reason, "field \"i\" has a value that does not fit its type: \"x\"");
+}
+
+#[test]
+fn a_second_record_on_a_line_is_not_lost_in_silence() {
+    let types = [("i", kind(TypeKind::Int))];
+    let bad = decode(&types, &[], b"{\"i\":1} \t\r\n{\"i\":2} {\"i\":3}").unwrap_err();
+    assert_eq!((bad.at, bad.reason.as_str()), (11, "text follows the record at byte 9: a line holds one record"));
+    assert_eq!(decode(&types, IGNORE, b"{\"i\":2} {\"i\":3}").unwrap(), ["2"]);
 }
 
 #[test]

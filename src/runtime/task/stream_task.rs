@@ -354,7 +354,7 @@ impl Work {
             InputEvent::EndOfInput(input) => self.chain.end_input(input)?,
         }
         if self.input.is_finished() {
-            self.chain.finish()?;
+            self.finish()?;
             return Ok(Progress::End);
         }
         Ok(Progress::More)
@@ -388,11 +388,17 @@ impl Work {
                     Ok(Progress::More)
                 }
                 SourceStatus::End => {
-                    self.chain.finish()?;
+                    self.finish()?;
                     Ok(Progress::End)
                 }
             },
         }
+    }
+
+    /// Ends the chain, unless what a short input has left behind is too much already: no result may come of that.
+    fn finish(&mut self) -> Result<()> {
+        self.memory.report(self.chain.state_bytes())?;
+        self.chain.finish()
     }
 
     /// Sees whether the enumerator has answered.

@@ -79,7 +79,7 @@ const EAGER_NODES_MAX: usize = 4;
 
 impl Term {
     fn new(expr: &Expr, registry: &FunctionRegistry) -> Result<Term> {
-        let eager = node_count(expr) <= EAGER_NODES_MAX && !can_fail(expr, registry) && !is_costly(expr, registry);
+        let eager = node_count(expr) <= EAGER_NODES_MAX && !can_fail(expr, registry);
         Ok(Term { node: Node::new(expr, registry)?, columns: expr.columns(), eager })
     }
 
@@ -101,31 +101,13 @@ fn node_count(expr: &Expr) -> usize {
 /// Whether evaluating can give an error, or must not be repeated at will.
 fn can_fail(expr: &Expr, registry: &FunctionRegistry) -> bool {
     let itself = match expr {
-        Expr::Call { function, args, .. } => {
-            registry.scalar(function).is_none_or(|function| function.can_fail_on(args) || !function.is_deterministic())
+        Expr::Call { function, .. } => {
+            registry.scalar(function).is_none_or(|function| function.can_fail() || !function.is_deterministic())
         }
         Expr::Cast { input, data_type, mode } => *mode != CastMode::Try && Cast::can_fail(&input.data_type(), data_type),
         _ => false,
     };
     itself || expr.children().into_iter().any(|child| can_fail(child, registry))
-}
-
-/// Whether a function in it costs far more than most.
-fn is_costly(expr: &Expr, registry: &FunctionRegistry) -> bool {
-    let itself = match expr {
-        Expr::Call { function, .. } => registry.scalar(function).is_some_and(|function| function.is_costly()),
-        _ => false,
-    };
-    itself || expr.children().into_iter().any(|child| is_costly(child, registry))
-}
-
-/// The terms of an AND or OR with the costly ones last, if none of them can fail: then their order makes no difference but in time.
-fn cheapest_first(terms: Vec<Term>, exprs: &[Expr], registry: &FunctionRegistry) -> Vec<Term> {
-    if exprs.iter().any(|expr| can_fail(expr, registry)) {
-        return terms;
-    }
-    let (costly, cheap): (Vec<_>, Vec<_>) = terms.into_iter().zip(exprs).partition(|(_, expr)| is_costly(expr, registry));
-    cheap.into_iter().chain(costly).map(|(term, _)| term).collect()
 }
 
 impl Node {
@@ -144,8 +126,8 @@ impl Node {
             Expr::Cast { input, data_type, mode } => {
                 Node::Cast { input: Box::new(term(input)?), cast: Cast::new(&input.data_type(), data_type, *mode)? }
             }
-            Expr::And(parts) => Node::And(cheapest_first(terms(parts)?, parts, registry)),
-            Expr::Or(parts) => Node::Or(cheapest_first(terms(parts)?, parts, registry)),
+            Expr::And(parts) => Node::And(terms(parts)?),
+            Expr::Or(parts) => Node::Or(terms(parts)?),
             Expr::Not(inner) => Node::Not(Box::new(term(inner)?)),
             Expr::Case { branches, otherwise, data_type } => Node::Case {
                 branches: branches.iter().map(|(when, then)| Ok((term(when)?, term(then)?))).collect::<Result<_>>()?,

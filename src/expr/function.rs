@@ -91,17 +91,6 @@ pub trait ScalarFunction: Send + Sync + fmt::Debug {
     fn can_fail(&self) -> bool {
         true
     }
-
-    /// Whether a call with these arguments can fail: constants among them may rule it out.
-    fn can_fail_on(&self, args: &[Expr]) -> bool {
-        let _ = args;
-        self.can_fail()
-    }
-
-    /// Whether a call costs far more than most functions do: then others are asked first, and it is evaluated on few rows only.
-    fn is_costly(&self) -> bool {
-        false
-    }
 }
 
 /// An aggregate function.

@@ -25,34 +25,17 @@ pub(super) struct Builtin {
     pub(super) deterministic: bool,
     /// Whether a call can fail.
     pub(super) can_fail: bool,
-    /// Whether a call with these arguments can fail, where that depends on constants among them.
-    pub(super) can_fail_on: Option<fn(&[Expr]) -> bool>,
-    /// Whether a call costs far more than most functions do.
-    pub(super) costly: bool,
 }
 
 impl Builtin {
     /// A deterministic function that never fails.
     pub(super) const fn new(name: &'static str, signatures: &'static str, bind: BindFn, evaluate: EvaluateFn) -> Self {
-        Builtin { name, signatures, bind, evaluate, deterministic: true, can_fail: false, can_fail_on: None, costly: false }
+        Builtin { name, signatures, bind, evaluate, deterministic: true, can_fail: false }
     }
 
     /// The same function, which can fail.
     pub(super) const fn failing(mut self) -> Self {
         self.can_fail = true;
-        self
-    }
-
-    /// The same function, which can fail where `can_fail_on` says so of the arguments.
-    pub(super) const fn failing_on(mut self, can_fail_on: fn(&[Expr]) -> bool) -> Self {
-        self.can_fail = true;
-        self.can_fail_on = Some(can_fail_on);
-        self
-    }
-
-    /// The same function, a call of which costs far more than most do.
-    pub(super) const fn costly(mut self) -> Self {
-        self.costly = true;
         self
     }
 
@@ -99,14 +82,6 @@ impl ScalarFunction for Builtin {
 
     fn can_fail(&self) -> bool {
         self.can_fail
-    }
-
-    fn can_fail_on(&self, args: &[Expr]) -> bool {
-        self.can_fail_on.map_or(self.can_fail, |can_fail_on| can_fail_on(args))
-    }
-
-    fn is_costly(&self) -> bool {
-        self.costly
     }
 }
 

@@ -15,7 +15,7 @@ use regex::{CaptureLocations, Regex};
 
 use super::args::{Numbers, Rows, Text, build_booleans, build_numbers, build_slices, build_text};
 use super::builtin::Param::Int;
-use super::builtin::{Builtin, Param, bind_with, by_args, literal_text, nullable_string, string_by_args};
+use super::builtin::{Builtin, Param, bind_with, by_args, nullable_string, string_by_args};
 use super::characters::index_of;
 use crate::error::{Error, ErrorKind, Result, regex_problem};
 use crate::expr::{Datum, EvalContext, Expr};
@@ -39,16 +39,14 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             })
         })
     })
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
     Builtin::new(
         "REGEXP_EXTRACT",
         "REGEXP_EXTRACT(<STRING>, <STRING> [, <INT>])",
         |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int], 2, nullable_string),
         |args, _, context| with_patterns(args, context, extract),
     )
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
     Builtin::new(
         "REGEXP_EXTRACT_ALL",
         "REGEXP_EXTRACT_ALL(<STRING>, <STRING> [, <INT>])",
@@ -58,16 +56,14 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         },
         |args, _, context| with_patterns(args, context, extract_all),
     )
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
     Builtin::new(
         "REGEXP_REPLACE",
         "REGEXP_REPLACE(<STRING>, <STRING>, <STRING>)",
         |f, args| bind_with(f, args, &[Param::Text; 3], 3, string_by_args),
         |args, _, context| with_patterns(args, context, replace),
     )
-    .failing()
-    .costly(),
+    .failing(),
     Builtin::new("REGEXP_COUNT", "REGEXP_COUNT(<STRING>, <STRING>)", bind_nullable_int, |args, _, context| {
         with_patterns(args, context, |args, context, regex| {
             let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
@@ -77,8 +73,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             })
         })
     })
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
     Builtin::new("REGEXP_INSTR", "REGEXP_INSTR(<STRING>, <STRING>)", bind_nullable_int, |args, _, context| {
         with_patterns(args, context, |args, context, regex| {
             let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
@@ -88,8 +83,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             })
         })
     })
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
     Builtin::new(
         "REGEXP_SUBSTR",
         "REGEXP_SUBSTR(<STRING>, <STRING>)",
@@ -104,14 +98,8 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             })
         },
     )
-    .failing_on(fails_by_pattern)
-    .costly(),
+    .failing(),
 ];
-
-/// A constant pattern fails only if it is one of Java's that we cannot match; one that is invalid gives NULL.
-fn fails_by_pattern(args: &[Expr]) -> bool {
-    args.get(1).and_then(literal_text).is_none_or(|pattern| matches!(compiled(pattern), Compiled::Unsupported(_)))
-}
 
 fn bind_boolean(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     bind_with(function, args, &[Param::Text; 2], 2, |args| by_args(TypeKind::Boolean, args))

@@ -141,8 +141,9 @@ impl SourceOperator for TableSource {
         if self.reading.splits.can_fall_idle() {
             let now_ms = self.now_ms();
             match &polled {
-                Poll::Pending | Poll::Ready(Ok(SourceEvent::NeedSplit)) => self.reading.splits.starve(now_ms),
-                Poll::Ready(_) => self.reading.splits.feed(now_ms),
+                Poll::Ready(Ok(SourceEvent::NeedSplit)) => self.reading.splits.starve(now_ms),
+                Poll::Pending if !self.reading.reader.is_busy() => self.reading.splits.starve(now_ms),
+                Poll::Pending | Poll::Ready(_) => self.reading.splits.feed(now_ms),
             }
         }
         match ready!(polled)? {

@@ -62,6 +62,11 @@ pub trait SourceReader: Send {
     /// The next event, or pending (the waker is woken when there is one).
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>>;
 
+    /// Whether the rows of the open splits are there already, as in files: while they take their time to come, none of them is idle.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
     /// Of several open splits, which one is furthest behind in event time: serve it first.
     fn prefer(&mut self, _split: SplitId) {}
 

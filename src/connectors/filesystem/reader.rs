@@ -153,6 +153,10 @@ impl SourceReader for FileReader {
         Poll::Pending
     }
 
+    fn is_busy(&self) -> bool {
+        !self.shared.lock().open.is_empty()
+    }
+
     fn prefer(&mut self, split: SplitId) {
         let mut state = self.shared.lock();
         if state.preferred != Some(split) {

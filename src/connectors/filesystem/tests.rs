@@ -201,6 +201,7 @@ fn a_reader_goes_on_where_a_snapshot_was_taken() {
     all.extend(lines(&read_batches(&mut *restored).unwrap(), &spec.schema));
     let expected: Vec<String> = (0..100).map(|n| format!("+I {n}|null")).collect();
     assert_eq!(all, expected);
+    assert!(reader.is_busy() && !restored.is_busy(), "the first has rows that nobody took");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Temporary tables and views are kept apart and shadow the persistent ones of the same name; their database need not exist. A clone
 //! is a snapshot: the parts are shared until one side changes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CatalogTable, CatalogView, ObjectPath, Options};
@@ -29,6 +29,10 @@ pub enum CatalogEntry {
 pub(super) struct Database {
     /// Tables and views by name.
     pub entries: BTreeMap<String, CatalogEntry>,
+    /// COMMENT.
+    pub comment: Option<String>,
+    /// WITH: properties of the user's, which are kept and shown.
+    pub properties: Options,
 }
 
 /// A catalog.
@@ -103,6 +107,21 @@ impl CatalogManager {
         self.temporary.get(path).or_else(|| self.persistent(path))
     }
 
+    /// The full names of all tables and views.
+    pub fn paths(&self) -> BTreeSet<ObjectPath> {
+        let mut paths: BTreeSet<ObjectPath> = self.temporary.keys().cloned().collect();
+        for (catalog, found) in &self.catalogs {
+            for (database, found) in &found.databases {
+                paths.extend(found.entries.keys().map(|name| ObjectPath {
+                    catalog: catalog.clone(),
+                    database: database.clone(),
+                    name: name.clone(),
+                }));
+            }
+        }
+        paths
+    }
+
     /// USE CATALOG.
     pub fn use_catalog(&mut self, name: &Name) -> Result<()> {
         let [catalog] = name.parts.as_slice() else {
@@ -158,7 +177,13 @@ impl CatalogManager {
     }
 
     /// CREATE DATABASE. Says whether it was created.
-    pub fn create_database(&mut self, name: &Name, if_not_exists: bool) -> Result<bool> {
+    pub fn create_database(
+        &mut self,
+        name: &Name,
+        if_not_exists: bool,
+        comment: Option<String>,
+        properties: Options,
+    ) -> Result<bool> {
         let (catalog, database) = self.database_path(name)?;
         self.catalog(&catalog).map_err(|error| error.at(name.span))?;
         let databases = &mut self.catalog_mut(&catalog).databases;
@@ -166,7 +191,7 @@ impl CatalogManager {
             let error = Error::new(ErrorKind::DuplicateObject, format!("database \"{database}\" exists already"));
             return if if_not_exists { Ok(false) } else { Err(error.at(name.span)) };
         }
-        databases.insert(database, Arc::default());
+        databases.insert(database, Arc::new(Database { entries: BTreeMap::new(), comment, properties }));
         Ok(true)
     }
 

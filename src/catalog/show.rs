@@ -62,6 +62,19 @@ impl CatalogManager {
         })
     }
 
+    /// The rows of DESCRIBE DATABASE: name and value.
+    pub fn describe_database(&self, name: &Name) -> Result<Vec<(String, Option<String>)>> {
+        let (catalog, database) = self.database_path(name)?;
+        let found = self.database(&catalog, &database).map_err(|error| error.at(name.span))?;
+        let mut facts = vec![
+            ("name".to_string(), Some(database)),
+            ("catalog".to_string(), Some(catalog)),
+            ("comment".to_string(), found.comment.clone()),
+        ];
+        facts.extend(found.properties.iter().map(|(key, value)| (format!("property {key}"), Some(value.clone()))));
+        Ok(facts)
+    }
+
     /// The rows of DESCRIBE CATALOG: name and value.
     pub fn describe_catalog(&self, name: &Name) -> Result<Vec<(String, Option<String>)>> {
         let catalog = name.parts.join(".");

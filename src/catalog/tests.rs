@@ -85,8 +85,8 @@ fn a_clone_is_a_snapshot() {
 #[test]
 fn databases_and_catalogs() {
     let mut catalog = CatalogManager::new();
-    assert!(catalog.create_database(&name("d"), false).unwrap());
-    assert!(!catalog.create_database(&name("d"), true).unwrap());
+    assert!(catalog.create_database(&name("d"), false, None, Options::new()).unwrap());
+    assert!(!catalog.create_database(&name("d"), true, None, Options::new()).unwrap());
     catalog.create_table(&name("d.t"), table(Vec::new()), false).unwrap();
     assert_eq!(
         catalog.drop_database(&name("d"), false, false).unwrap_err().hint(),

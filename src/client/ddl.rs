@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::result::{Outcome, StatementResult};
 use super::session::Session;
-use crate::catalog::{CatalogTable, ColumnKind, check_options};
+use crate::catalog::{CatalogEntry, CatalogManager, CatalogTable, ColumnKind, check_options};
 use crate::config::Notice;
 use crate::error::{Error, Result, Span};
 use crate::plan::{self, LogicalPlan, binder};
@@ -18,8 +18,8 @@ impl Session {
             Statement::CreateTable(create) if create.query.is_some() => return self.create_table_as(create, hints).await,
             Statement::CreateTable(create) => self.create_table(create, hints)?,
             Statement::CreateView(create) => self.create_view(create, hints)?,
-            Statement::CreateDatabase { name, if_not_exists, .. } => {
-                self.locked().catalog.create_database(name, *if_not_exists)?;
+            Statement::CreateDatabase { name, if_not_exists, comment, options } => {
+                self.locked().catalog.create_database(name, *if_not_exists, comment.clone(), options.clone())?;
                 Vec::new()
             }
             Statement::CreateCatalog { name, if_not_exists, comment, options } => {
@@ -48,7 +48,8 @@ impl Session {
         let mut state = self.locked();
         let table = binder::validate_table(create, &state.bind_context(&self.engine, hints))?;
         let notices = check_options(&table, &self.engine.descriptors, &create.options)?;
-        let memory = (table.options.get("connector").map(String::as_str) == Some("memory")).then(|| memory_columns(&table));
+        let memory = is_memory(&table).then(|| memory_columns(&table));
+        refuse_second_memory(&table, &create.name, &state.catalog)?;
         let created = state.catalog.create_table(&create.name, table, create.if_not_exists)?;
         if let Some((schema, primary_key)) = memory.filter(|_| created) {
             self.engine.connectors.memory().create(&state.catalog.path(&create.name), &schema, &primary_key)?;
@@ -76,14 +77,15 @@ impl Session {
         };
         // A query that does not fit its sink leaves no table behind.
         if job.is_err() {
-            self.locked().catalog.drop_table(&create.name, create.temporary, true)?;
+            self.drop_object(DropKind::Table, &create.name, true, create.temporary, false)?;
         }
         Ok(StatementResult { outcome: Outcome::Job(job?), notices })
     }
 
     fn create_view(&self, create: &CreateView, hints: &[HintedOptions]) -> Result<Vec<Notice>> {
         let mut state = self.locked();
-        let view = binder::bind_view(create, &state.bind_context(&self.engine, hints))?;
+        let path = state.catalog.path(&create.name);
+        let view = binder::bind_view(create, &path, &state.bind_context(&self.engine, hints))?;
         state.catalog.create_view(&create.name, view, create.if_not_exists, create.or_replace)?;
         Ok(Vec::new())
     }
@@ -110,20 +112,33 @@ impl Session {
 
     fn drop_object(&self, kind: DropKind, name: &Name, if_exists: bool, temporary: bool, cascade: bool) -> Result<()> {
         let mut state = self.locked();
+        let known = state.catalog.paths();
         match kind {
-            DropKind::Table => {
-                let path = state.catalog.resolve(name).ok().map(|(path, _)| path);
-                if state.catalog.drop_table(name, temporary, if_exists)?
-                    && let Some(path) = path
-                {
-                    self.engine.connectors.forget_table(&path);
-                }
-            }
+            DropKind::Table => drop(state.catalog.drop_table(name, temporary, if_exists)?),
             DropKind::View => drop(state.catalog.drop_view(name, temporary, if_exists)?),
             DropKind::Database => drop(state.catalog.drop_database(name, if_exists, cascade)?),
             DropKind::Catalog => drop(state.catalog.drop_catalog(name, if_exists)?),
         }
+        // A table that another one of the same name shadowed is still there, and so are its rows.
+        for path in known.iter().filter(|path| state.catalog.get(path).is_none()) {
+            self.engine.connectors.forget_table(path);
+        }
         Ok(())
+    }
+}
+
+fn is_memory(table: &CatalogTable) -> bool {
+    table.options.get("connector").map(String::as_str) == Some("memory")
+}
+
+/// Rows of memory tables are kept by name, so of a temporary table and the one that it shadows only one can keep rows.
+fn refuse_second_memory(table: &CatalogTable, name: &Name, catalog: &CatalogManager) -> Result<()> {
+    match catalog.get(&catalog.path(name)) {
+        Some(CatalogEntry::Table(known)) if is_memory(table) && is_memory(known) && known.temporary != table.temporary => {
+            let error = Error::unsupported("a temporary memory table beside another one of the same name");
+            Err(error.at(name.span).with_hint("choose another name"))
+        }
+        _ => Ok(()),
     }
 }
 

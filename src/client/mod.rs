@@ -22,6 +22,7 @@ mod result;
 mod run;
 mod session;
 mod show;
+mod show_jobs;
 pub mod slt;
 mod stopwatch;
 mod terminal;

@@ -87,7 +87,7 @@ impl Progress {
 }
 
 pub(super) fn summary(metrics: &JobMetrics, seconds: u64) -> String {
-    let read = metrics.vertices.iter().map(|vertex| vertex.total.rows_in.max(vertex.total.rows_out)).max().unwrap_or(0);
+    let read = metrics.vertices.iter().map(|vertex| vertex.rows_in().max(vertex.rows_out())).max().unwrap_or(0);
     let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
     let watermark = metrics.vertices.iter().map(|vertex| vertex.total.output_watermark).min().map_or(Watermark::MIN, Watermark);
     let mut line = format!("{read} rows, {} rows/s", read / seconds.max(1));
@@ -100,7 +100,7 @@ pub(super) fn summary(metrics: &JobMetrics, seconds: u64) -> String {
     line
 }
 
-fn timestamp(watermark: Watermark) -> String {
+pub(super) fn timestamp(watermark: Watermark) -> String {
     chrono::DateTime::from_timestamp_millis(watermark.0)
         .map_or_else(|| watermark.to_string(), |at| at.format("%Y-%m-%d %H:%M:%S").to_string())
 }

@@ -12,10 +12,10 @@ use super::flush::{FollowedTables, FollowingJob};
 use super::job::{ASK_TIMEOUT, JobHandle};
 use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
-use super::show;
+use super::{show, show_jobs};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
-use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
+use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions, RequestMetrics};
 use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -206,11 +206,9 @@ impl Session {
                 self.stop_job(job, *with_savepoint, *with_drain).await.map_err(|error| error.at(*span))?;
                 Ok(Outcome::Done.into())
             }
-            Statement::Show(sql::Show::Jobs) => Ok(Outcome::Rows(show::jobs(&self.jobs().await?)).into()),
-            Statement::Describe { target: sql::DescribeTarget::Job(job), .. } => {
-                let jobs = self.jobs().await?;
-                let found: Vec<JobInfo> = jobs.into_iter().filter(|info| info.id.to_string() == *job).collect();
-                if found.is_empty() { Err(unknown_job(job)) } else { Ok(Outcome::Rows(show::jobs(&found)).into()) }
+            Statement::Show(sql::Show::Jobs) => Ok(Outcome::Rows(show_jobs::jobs(&self.jobs().await?)).into()),
+            Statement::Describe { target: sql::DescribeTarget::Job { id, span }, .. } => {
+                Ok(Outcome::Rows(self.describe_job(id).await.map_err(|error| error.at(*span))?).into())
             }
             Statement::Show(what) => show::show(what, &self.locked(), &self.engine).map(Into::into),
             Statement::Describe { target, .. } => show::describe(target, &self.locked(), &self.engine.functions).map(Into::into),
@@ -268,6 +266,13 @@ impl Session {
             self.locked().following.retain(|following| running.contains(&following.handle.id));
         }
         Ok(())
+    }
+
+    async fn describe_job(&self, job: &str) -> Result<RowStream> {
+        let info = self.jobs().await?.into_iter().find(|info| info.id.to_string() == job).ok_or_else(|| unknown_job(job))?;
+        let dispatcher = self.engine.running_dispatcher().ok_or_else(|| unknown_job(job))?;
+        let metrics = dispatcher.ask(RequestMetrics { job: info.id }, ASK_TIMEOUT).await?;
+        Ok(show_jobs::job(&info, &metrics))
     }
 
     /// The counters of all jobs that run, and of the last ones that have ended.

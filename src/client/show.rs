@@ -1,11 +1,12 @@
 //! SHOW and DESCRIBE: what the session knows, as rows.
 
-use super::builtin_rows::{Cell, names, rows};
+use std::collections::BTreeMap;
+
+use super::builtin_rows::{Cell, CellType, names, rows};
 use super::engine::Engine;
 use super::result::{Outcome, RowStream};
 use super::session::State;
 use crate::catalog::{CatalogManager, LikeFilter};
-use crate::cluster::JobInfo;
 use crate::config::{Configuration, SETTINGS, Setting};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::FunctionRegistry;
@@ -45,22 +46,32 @@ pub(super) fn describe(target: &DescribeTarget, state: &State, functions: &Funct
     let catalog = &state.catalog;
     let shown = match target {
         DescribeTarget::Table(name) => table_rows(catalog, name, &|_| true)?,
-        DescribeTarget::Catalog(name) => {
-            let facts = catalog.describe_catalog(name)?.into_iter().map(|(key, value)| vec![key.into(), value.into()]);
-            rows(&[("info name", false), ("info value", false)], facts.collect())
-        }
+        DescribeTarget::Catalog(name) => fact_rows(catalog.describe_catalog(name)?),
+        DescribeTarget::Database(name) => fact_rows(catalog.describe_database(name)?),
         DescribeTarget::Function(name) => function_rows(name, functions)?,
-        DescribeTarget::Job(_) => return Err(Error::internal("jobs are described by the session")),
+        DescribeTarget::Job { .. } => return Err(Error::internal("jobs are described by the session")),
     };
     Ok(Outcome::Rows(shown))
+}
+
+/// Name and value of each.
+fn fact_rows(facts: Vec<(String, Option<String>)>) -> RowStream {
+    let lines = facts.into_iter().map(|(key, value)| vec![key.into(), value.into()]);
+    rows(&[("info name", CellType::Text), ("info value", CellType::Text)], lines.collect())
 }
 
 fn table_rows(catalog: &CatalogManager, table: &Name, fits: &dyn Fn(&str) -> bool) -> Result<RowStream> {
     let described: Vec<_> = catalog.describe(table)?.into_iter().filter(|column| fits(&column.name)).collect();
     let commented = described.iter().any(|column| column.comment.is_some());
-    let mut columns =
-        vec![("name", false), ("type", false), ("null", true), ("key", false), ("extras", false), ("watermark", false)];
-    columns.extend(commented.then_some(("comment", false)));
+    let mut columns = vec![
+        ("name", CellType::Text),
+        ("type", CellType::Text),
+        ("null", CellType::Flag),
+        ("key", CellType::Text),
+        ("extras", CellType::Text),
+        ("watermark", CellType::Text),
+    ];
+    columns.extend(commented.then_some(("comment", CellType::Text)));
     let lines = described.into_iter().map(|column| {
         let mut line: Vec<Cell> = vec![
             column.name.into(),
@@ -89,15 +100,16 @@ fn function_rows(name: &Name, functions: &FunctionRegistry) -> Result<RowStream>
             });
         }
     };
-    let info = |key: &str, value: String| vec![key.to_string().into(), value.into()];
-    let facts = vec![info("name", wanted), info("kind", kind.to_string()), info("signatures", signatures)];
-    Ok(rows(&[("info name", false), ("info value", false)], facts))
+    let facts = [("name", wanted), ("kind", kind.to_string()), ("signatures", signatures)];
+    Ok(fact_rows(facts.map(|(key, value)| (key.to_string(), Some(value))).into()))
 }
 
-/// The settings that were set.
+/// All settings that Flott honours and what else was set, by key.
 pub(super) fn settings(configuration: &Configuration) -> RowStream {
-    let set = configuration.0.iter().map(|(key, value)| vec![key.clone().into(), value.clone().into()]);
-    rows(&[("key", false), ("value", false)], set.collect())
+    let mut values: BTreeMap<&str, &str> = SETTINGS.iter().map(|setting| (setting.key, configuration.text(setting))).collect();
+    values.extend(configuration.0.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    let set = values.into_iter().map(|(key, value)| vec![key.to_string().into(), value.to_string().into()]);
+    rows(&[("key", CellType::Text), ("value", CellType::Text)], set.collect())
 }
 
 /// All settings, with their values and meaning.
@@ -105,15 +117,6 @@ pub(super) fn all_settings(configuration: &Configuration) -> RowStream {
     let line = |setting: &Setting| -> Vec<Cell> {
         vec![setting.key.to_string().into(), configuration.text(setting).to_string().into(), setting.doc.to_string().into()]
     };
-    rows(&[("key", false), ("value", false), ("meaning", false)], SETTINGS.iter().map(line).collect())
-}
-
-/// Jobs, in Flink's columns.
-pub(super) fn jobs(jobs: &[JobInfo]) -> RowStream {
-    let line = |info: &JobInfo| {
-        let start =
-            chrono::DateTime::from_timestamp_millis(info.start_ms).map(|at| at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
-        vec![info.id.to_string().into(), info.name.clone().into(), info.state.to_string().into(), start.into()]
-    };
-    rows(&[("job id", false), ("job name", false), ("status", false), ("start time", false)], jobs.iter().map(line).collect())
+    let columns = [("key", CellType::Text), ("value", CellType::Text), ("meaning", CellType::Text)];
+    rows(&columns, SETTINGS.iter().map(line).collect())
 }

@@ -111,6 +111,18 @@ pub struct VertexMetrics {
 }
 
 impl VertexMetrics {
+    /// Rows that came in from channels, or that its source read.
+    pub fn rows_in(&self) -> u64 {
+        let read = self.total.operators.first().filter(|first| first.rows_in == 0).map_or(0, |first| first.rows_out);
+        self.total.rows_in.max(read)
+    }
+
+    /// Rows that went out to channels, or that its last operator wrote or handed over.
+    pub fn rows_out(&self) -> u64 {
+        let written = self.total.operators.last().filter(|last| last.rows_out == 0).map_or(0, |last| last.rows_in);
+        if self.total.rows_out == 0 { written } else { self.total.rows_out }
+    }
+
     /// The counters of a vertex over its subtasks' (those that are known).
     pub fn aggregate<'a>(
         vertex: VertexId,

@@ -89,6 +89,7 @@ pub fn source_spec(connector: &str, with: &[(&str, &str)], base: &Path, schema: 
         physical: Arc::clone(schema),
         projection: (0..schema.len()).collect(),
         metadata: Vec::new(),
+        partition_keys: Vec::new(),
         computed: None,
         watermark: None,
         predicate: None,

@@ -44,6 +44,11 @@ impl ScanTable {
         positions.filter(|positions| !positions.is_empty())
     }
 
+    /// The PARTITIONED BY columns as positions in `schema`.
+    pub fn partition_keys_in(&self, schema: &Schema) -> Vec<usize> {
+        self.table.partition_keys.iter().filter_map(|name| schema.index_of(name)).collect()
+    }
+
     fn descriptor<'a>(&self, cx: &PlannerContext<'a>) -> Result<&'a dyn crate::catalog::ConnectorDescriptor> {
         let name = self.connector()?;
         let found = cx.connectors.0.get(name).map(|descriptor| &**descriptor);

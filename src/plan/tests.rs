@@ -54,7 +54,7 @@ impl Session {
                 }
                 Statement::CreateView(create) => {
                     let path = path(&create.name);
-                    (path.clone(), ResolvedRelation::View(path, Arc::new(bind_view(create, &cx)?)))
+                    (path.clone(), ResolvedRelation::View(path.clone(), Arc::new(bind_view(create, &path, &cx)?)))
                 }
                 Statement::Query(query) => {
                     last = plan_select(bind_query(query, &cx)?, ResultId(1), &self.inner.cx());

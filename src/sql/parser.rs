@@ -10,7 +10,8 @@ use sqlparser::tokenizer::Token;
 use super::cursor::{Cursor, span_of};
 use super::dialect::FlinkDialect;
 use super::lexer::Script;
-use super::{Name, ParsedStatement, hints, syntax_error};
+use super::{Name, ParsedStatement, Statement, hints, syntax_error};
+use crate::config::{QUOTED_IDENTIFIERS, parse_boolean};
 use crate::error::{Error, ErrorKind, Result, Span};
 
 /// How text is read.
@@ -22,9 +23,35 @@ pub struct ParseOptions {
 
 /// The statements of a script. Spans count from its start.
 pub fn parse_script(text: &str, options: &ParseOptions) -> Result<Vec<ParsedStatement>> {
-    let dialect = FlinkDialect::new(options.double_quoted_identifiers);
-    let script = Script::new(text, &dialect)?;
-    script.statements().into_iter().map(|range| statement(&script, &dialect, range)).collect()
+    let mut parsed: Vec<ParsedStatement> = Vec::new();
+    let mut quoted = options.double_quoted_identifiers;
+    loop {
+        // The script is cut anew when a statement changes what a double quote means.
+        let dialect = FlinkDialect::new(quoted);
+        let script = Script::new(text, &dialect)?;
+        let before = quoted;
+        for range in script.statements().into_iter().skip(parsed.len()) {
+            let statement = statement(&script, &dialect, range)?;
+            quoted = quoted_identifiers_after(&statement.statement).unwrap_or(quoted);
+            parsed.push(statement);
+            if quoted != before {
+                break;
+            }
+        }
+        if quoted == before {
+            return Ok(parsed);
+        }
+    }
+}
+
+/// What a statement makes of double quotes in the statements after it; none = it does not touch them.
+fn quoted_identifiers_after(statement: &Statement) -> Option<bool> {
+    let is_key = |key: &str| key.trim() == QUOTED_IDENTIFIERS.key;
+    match statement {
+        Statement::Set { assignment: Some((key, value)), .. } if is_key(key) => parse_boolean(value),
+        Statement::Reset { key, .. } if key.as_deref().is_none_or(is_key) => parse_boolean(QUOTED_IDENTIFIERS.default),
+        _ => None,
+    }
 }
 
 /// A single statement, with or without its semicolon.

@@ -76,11 +76,15 @@ impl StatementParser<'_, '_> {
         let target = if named && self.p.eat("CATALOG") {
             extended |= self.p.eat("EXTENDED");
             DescribeTarget::Catalog(self.p.name("a catalog name")?)
+        } else if named && self.p.eat("DATABASE") {
+            extended |= self.p.eat("EXTENDED");
+            DescribeTarget::Database(self.p.name("a database name")?)
         } else if named && self.p.eat("FUNCTION") {
             extended |= self.p.eat("EXTENDED");
             DescribeTarget::Function(self.p.name("a function name")?)
         } else if named && self.p.eat("JOB") {
-            DescribeTarget::Job(self.p.string("the job id in quotes")?.0)
+            let (id, span) = self.p.string("the job id in quotes")?;
+            DescribeTarget::Job { id, span }
         } else {
             let _ = named && self.p.eat("TABLE");
             DescribeTarget::Table(self.p.name("a table name")?)

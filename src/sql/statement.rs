@@ -236,8 +236,9 @@ pub enum UseTarget {
 
 pub enum DescribeTarget {
     Table(Name),
+    Database(Name),
     Catalog(Name),
-    Job(String),
+    Job { id: String, span: Span },
     Function(Name),
 }
 

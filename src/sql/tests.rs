@@ -225,7 +225,7 @@ fn show_describe_use_drop_alter() {
         parsed("DESCRIBE CATALOG EXTENDED c"),
         Statement::Describe { target: DescribeTarget::Catalog(_), extended: true }
     ));
-    assert!(matches!(parsed("DESCRIBE JOB 'x'"), Statement::Describe { target: DescribeTarget::Job(_), .. }));
+    assert!(matches!(parsed("DESCRIBE JOB 'x'"), Statement::Describe { target: DescribeTarget::Job { .. }, .. }));
     assert!(matches!(parsed("USE CATALOG c"), Statement::Use(UseTarget::Catalog(_))));
     assert!(matches!(parsed("USE c.d"), Statement::Use(UseTarget::Database(name)) if name.parts.len() == 2));
     assert!(matches!(
@@ -402,4 +402,13 @@ fn deep_nesting_is_an_error_and_not_a_crash() {
     ] {
         assert_eq!(error_of(&text).kind(), ErrorKind::Syntax);
     }
+}
+
+#[test]
+fn a_script_can_change_what_double_quotes_mean() {
+    let key = "sql.double-quoted-identifiers";
+    let script = format!("SET '{key}' = 'true'; SELECT \"a\" FROM t; RESET; SELECT 1");
+    assert_eq!(parse_script(&script, &ParseOptions::default()).unwrap().len(), 4);
+    let script = format!("SET '{key}' = 'true'; RESET '{key}'; SELECT \"a\" FROM t");
+    assert_eq!(parse_script(&script, &ParseOptions::default()).unwrap_err().kind(), ErrorKind::Syntax);
 }

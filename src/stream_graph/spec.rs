@@ -107,6 +107,8 @@ pub struct SourceSpec {
     pub projection: Vec<usize>,
     /// Metadata columns produced after them: the field's name is the connector's key.
     pub metadata: Vec<Field>,
+    /// PARTITIONED BY columns, by position in `physical`.
+    pub partition_keys: Vec<usize>,
     /// Output columns over the produced ones; none = the produced ones.
     pub computed: Option<Vec<Expr>>,
     /// Watermark over the output columns.

@@ -25,6 +25,7 @@ pub fn source_spec(table: &str, schema: SchemaRef) -> SourceSpec {
         projection: (0..schema.len()).collect(),
         physical: Arc::clone(&schema),
         metadata: Vec::new(),
+        partition_keys: Vec::new(),
         computed: None,
         watermark: None,
         predicate: None,

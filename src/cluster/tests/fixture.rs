@@ -221,6 +221,7 @@ impl Job {
             physical: schema.clone(),
             projection: Vec::new(),
             metadata: Vec::new(),
+            partition_keys: Vec::new(),
             computed: None,
             watermark: None,
             predicate: None,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::commit::PartitionCommit;
+use super::partition_values::is_readable;
 use super::path::TablePath;
 use super::path_pattern;
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, SinkAbilities, SourceAbilities};
@@ -102,9 +103,10 @@ impl ConnectorDescriptor for FilesystemDescriptor {
 
     fn source(&self, table: &CatalogTable) -> Result<SourceAbilities> {
         let options = OptionReader::new(&table.options);
-        if !table.partition_keys.is_empty() {
-            return Err(Error::unsupported("reading a partitioned table of connector 'filesystem'")
-                .with_hint("declare a table without PARTITIONED BY over one of its folders"));
+        let mut keys = physical_schema(table).fields.into_iter().filter(|field| table.partition_keys.contains(&field.name));
+        if let Some(key) = keys.find(|key| !is_readable(&key.data_type)) {
+            let message = format!("reading partition column \"{}\" of type {}", key.name, key.data_type);
+            return Err(Error::unsupported(message).with_hint("partition by a string, number, date or time"));
         }
         let text = DataType::string().with_nullable(false);
         let types = [text.clone(), text, DataType::not_null(TypeKind::BigInt), DataType::not_null(TypeKind::TimestampLtz(3))];

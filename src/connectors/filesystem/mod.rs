@@ -9,6 +9,7 @@ mod commit;
 mod descriptor;
 mod part;
 mod partition;
+mod partition_values;
 mod path;
 mod reader;
 mod sink;
@@ -27,11 +28,12 @@ pub use board::CommitBoards;
 pub use descriptor::{FilesystemDescriptor, NAME};
 pub use sink::FileSink;
 
+use self::partition_values::PartitionValues;
 use self::path::TablePath;
 use self::reader::FileReader;
 use self::split::FileEnumerator;
 use self::worker::FileWorker;
-use super::formats::Format;
+use super::formats::{Format, RecordDecoder};
 use super::options::{OptionReader, does_not_fit};
 use crate::config;
 use crate::error::{Error, ErrorKind, Result, regex_problem};
@@ -43,6 +45,7 @@ pub struct FilesystemSource {
     spec: SourceSpec,
     path: TablePath,
     pattern: Option<Regex>,
+    partition: PartitionValues,
     format: Format,
     interval_ms: Option<u64>,
 }
@@ -67,6 +70,7 @@ impl FilesystemSource {
             spec: spec.clone(),
             path: TablePath::new(options.required("path")?, &spec.base_dir)?,
             pattern: path_pattern(&options)?,
+            partition: PartitionValues::new(spec),
             format: Format::from_options(&spec.options)?,
             interval_ms: options.duration_ms("source.monitor-interval")?,
         })
@@ -74,6 +78,15 @@ impl FilesystemSource {
 }
 
 impl FilesystemSource {
+    /// A decoder of the projected columns that stand in the files: all but those of the partition.
+    fn decoder(&self) -> Result<Box<dyn RecordDecoder>> {
+        let in_files = |index: &usize| !self.spec.partition_keys.contains(index);
+        let written: Vec<usize> = (0..self.spec.physical.len()).filter(in_files).collect();
+        let projection = written.iter().enumerate().filter(|(_, index)| self.spec.projection.contains(index));
+        let projection: Vec<usize> = projection.map(|(at, _)| at).collect();
+        self.format.decoder(&self.spec.physical.project(&written), &projection)
+    }
+
     /// The projected columns that must have a value. Where the sink leaves out rows without one, they may pass.
     fn not_null(&self, context: &ReaderContext) -> Vec<(usize, String)> {
         let dropped = context.operator.configuration.text(&config::NOT_NULL_ENFORCER).trim().eq_ignore_ascii_case("DROP");
@@ -97,6 +110,7 @@ impl Source for FilesystemSource {
         Ok(Box::new(FileEnumerator {
             path: self.path.clone(),
             pattern: self.pattern.clone(),
+            partition: self.partition.clone(),
             by_ranges: !with_watermark && self.format.has_one_record_a_line(),
             all_at_start: with_watermark,
             interval_ms: self.interval_ms,
@@ -108,7 +122,8 @@ impl Source for FilesystemSource {
 
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
         let worker = FileWorker {
-            decoder: self.format.decoder(&self.spec.physical, &self.spec.projection)?,
+            decoder: self.decoder()?,
+            partition: self.partition.clone(),
             not_null: self.not_null(&context),
             metadata: self.spec.metadata.clone(),
             batch_rows: context.batch_rows.max(1),

@@ -8,6 +8,7 @@ use arrow::datatypes::{Date32Type, Time32MillisecondType};
 use crate::connectors::formats::TimestampParser;
 use crate::connectors::formats::parse_date;
 use crate::connectors::formats::text::write_java;
+use crate::connectors::options::OptionReader;
 use crate::error::{Error, Result};
 use crate::types::{Batch, Field, TypeKind};
 
@@ -18,6 +19,11 @@ pub struct PartitionColumns {
     pub columns: Vec<(usize, Field)>,
     /// What stands for NULL and for the empty string.
     pub default_name: String,
+}
+
+/// What stands for NULL in the name of a folder.
+pub fn default_name(options: &OptionReader<'_>) -> String {
+    options.text("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_string()
 }
 
 impl PartitionColumns {
@@ -73,6 +79,20 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// The text that [`escape`] wrote.
+pub fn unescape(name: &str) -> String {
+    let bytes = name.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes.get(at + 1..at + 3).filter(|digits| bytes[at] == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        out.push(byte.unwrap_or(bytes[at]));
+        at += if byte.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// The time of a partition by `partition.time-extractor.timestamp-pattern`: `$dt $hm:00`, in milliseconds since the epoch.
 pub fn partition_time_ms(pattern: &str, values: &[(String, String)]) -> Result<i64> {
     let mut text = pattern.to_string();
@@ -117,6 +137,8 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(folder(0), "s=%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E ~%7D|<>&$!é%09/d=19724");
+        assert_eq!(unescape(&folder(0)), "s=\"#%'*/:=?\\{[]^ ~}|<>&$!é\t/d=19724");
+        assert_eq!(unescape("100%"), "100%");
         assert_eq!(folder(1), "s=__DEFAULT_PARTITION__/d=__DEFAULT_PARTITION__");
         assert_eq!(folder(2), "s=__DEFAULT_PARTITION__/d=0");
     }

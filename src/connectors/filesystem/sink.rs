@@ -13,7 +13,7 @@ use arrow::array::UInt32Array;
 use super::board::{CommitBoard, CommitBoards, LastWill};
 use super::commit::PartitionCommit;
 use super::part::Part;
-use super::partition::PartitionColumns;
+use super::partition::{PartitionColumns, default_name};
 use super::path::TablePath;
 use crate::clock::Clock;
 use crate::connectors::formats::{Format, RecordEncoder};
@@ -75,10 +75,7 @@ impl FileSink {
             folder: TablePath::new(options.required("path")?, &spec.base_dir)?.resolved().to_path_buf(),
             encoder: Format::from_options(&spec.options)?.encoder(&spec.schema.project(&written))?,
             written,
-            partition: PartitionColumns {
-                columns,
-                default_name: options.text("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_string(),
-            },
+            partition: PartitionColumns { columns, default_name: default_name(&options) },
             parts: HashMap::new(),
             names: PartNames { prefix: format!("part-{}-{}", board.uid(), context.subtask), count: 0 },
             rolling,

@@ -7,8 +7,9 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::Compression;
+use super::partition_values::PartitionValues;
 use super::path::{TablePath, io_error};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{Split, SplitEnumerator};
 use crate::types::SplitId;
 
@@ -50,6 +51,8 @@ pub struct FileEnumerator {
     pub path: TablePath,
     /// Only files whose whole path matches.
     pub pattern: Option<Regex>,
+    /// PARTITIONED BY: files outside of partitions are no part of the table.
+    pub partition: PartitionValues,
     /// Whether files may be cut into ranges.
     pub by_ranges: bool,
     /// Whether all splits go to readers at the start.
@@ -65,6 +68,18 @@ pub struct FileEnumerator {
 }
 
 impl FileEnumerator {
+    /// Files outside of partitions are passed over, as in Flink; but when all are, the table is not what it is declared to be.
+    fn check_partitions(&self, listed: &[PathBuf]) -> Result<()> {
+        if listed.is_empty() || listed.iter().any(|path| self.partition.holds(path)) {
+            return Ok(());
+        }
+        let folders: Vec<String> = self.partition.keys().iter().map(|key| format!("{key}=…")).collect();
+        let message = format!("no file of the table lies in a partition folder '{}'", folders.join("/"));
+        Err(Error::new(ErrorKind::FileNotFound, message)
+            .with_detail(format!("the first one is {}", listed[0].display()))
+            .with_hint("leave out PARTITIONED BY if the columns stand in the files"))
+    }
+
     fn ranges(&self, size: u64) -> Vec<(u64, Option<u64>)> {
         let readers = u64::from(self.parallelism);
         let length = (size / (readers * RANGES_PER_READER)).max(RANGE_BYTES_MIN);
@@ -79,9 +94,11 @@ impl FileEnumerator {
 impl SplitEnumerator for FileEnumerator {
     fn discover(&mut self) -> Result<Vec<Split>> {
         let mut found = Vec::new();
-        for path in self.path.list()? {
+        let listed = self.path.list()?;
+        self.check_partitions(&listed)?;
+        for path in listed {
             let fits = self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&path.to_string_lossy()));
-            if !fits || self.known.contains(&path) {
+            if !fits || self.known.contains(&path) || !self.partition.holds(&path) {
                 continue;
             }
             let size = match std::fs::metadata(&path) {

@@ -244,3 +244,41 @@ fn new_files_are_found_while_the_table_is_monitored() {
     let found = enumerator.discover().unwrap();
     assert_eq!((found.len(), found[0].id), (1, SplitId(1)));
 }
+
+#[test]
+fn partition_columns_are_read_from_the_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = [("path", "."), ("format", "csv")];
+    let mut spec = sink_spec("filesystem", &with, folder.path(), &numbers());
+    spec.partition_keys = vec![0];
+    let factory = BuiltinConnectors::default();
+    let mut sink = factory.sink(&spec, sink_context(VirtualClock::new(0), 0, 1)).unwrap();
+    sink.write(rows(1..3)).unwrap();
+    let no_number = Int64Array::from(vec![None]);
+    let text = StringViewArray::from_iter_values(["in no number"]);
+    sink.write(Batch::new(vec![Arc::new(no_number), Arc::new(text)], 1)).unwrap();
+    sink.finish().unwrap();
+    std::fs::write(folder.path().join("stray.csv"), "no part of the table\n").unwrap();
+    let mut spec = source_spec("filesystem", &with, folder.path(), &numbers());
+    spec.partition_keys = vec![0];
+    let mut lines = read_lines(&spec, &factory, 10).unwrap();
+    lines.sort();
+    assert_eq!(lines, ["+I 1|text number 1", "+I 2|text number 2", "+I null|in no number"]);
+    spec.projection = vec![1];
+    spec.schema = Arc::new(spec.physical.project(&[1]));
+    assert_eq!(read_lines(&spec, &factory, 10).unwrap().len(), 3);
+    spec.partition_keys = vec![1];
+    let error = read_lines(&spec, &factory, 10).unwrap_err();
+    assert_eq!(error.message(), "no file of the table lies in a partition folder 's=…'");
+}
+
+#[test]
+fn a_partition_column_without_a_value_of_its_type_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("n=many")).unwrap();
+    std::fs::write(folder.path().join("n=many/a.csv"), "x\n").unwrap();
+    let mut spec = source_spec("filesystem", &[("path", "."), ("format", "csv")], folder.path(), &numbers());
+    spec.partition_keys = vec![0];
+    let error = read_lines(&spec, &BuiltinConnectors::default(), 10).unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::DataFormat, "cannot read partition column \"n\""));
+}

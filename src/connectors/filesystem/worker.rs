@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray, TimestampMillisecondArray};
 
 use super::blocks::{BlockReader, Compression, RECORD_TOO_LONG, SpareBuffers, block_bytes, line_number};
+use super::partition_values::PartitionValues;
 use super::path::io_error;
 use super::split::FileSplit;
 use crate::connectors::formats::{BadRecord, Block, Decoded, RecordDecoder};
@@ -26,6 +27,8 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct FileWorker {
     /// Turns blocks into columns.
     pub decoder: Box<dyn RecordDecoder>,
+    /// The columns that the folders of a file give.
+    pub partition: PartitionValues,
     /// The columns that must have a value, with their names.
     pub not_null: Vec<(usize, String)>,
     /// The metadata columns; a name is the connector's key.
@@ -56,6 +59,7 @@ pub struct OpenFile {
     next: u64,
     used: u64,
     metadata: Option<FileMetadata>,
+    partition: Vec<ArrayRef>,
 }
 
 #[derive(Debug, Clone)]
@@ -112,10 +116,11 @@ impl FileWorker {
                 }
                 continue;
             };
-            let decoded = self
+            let mut decoded = self
                 .decoder
                 .decode(block, file.from, self.batch_rows)
                 .map_err(|bad| bad_record(&split.path, *offset, &bad, &self.skip_option))?;
+            self.partition.insert(&file.partition, decoded.num_rows, &mut decoded.columns);
             if let Some((column, row)) = self.missing_value(&decoded) {
                 // Only now is it asked where the row begins: up to it the block is decoded again.
                 let before =
@@ -145,7 +150,8 @@ impl FileWorker {
         };
         let reader = reader.map_err(|error| unreadable(&split.path, error))?;
         let metadata = if self.metadata.is_empty() { None } else { Some(file_metadata(&split.path)?) };
-        Ok(OpenFile { reader, block: None, from: 0, next: 0, used: 0, metadata })
+        let partition = self.partition.of_file(&split.path)?;
+        Ok(OpenFile { reader, block: None, from: 0, next: 0, used: 0, metadata, partition })
     }
 
     /// Closes the file not used for longest; it is opened again when its next batch is due.

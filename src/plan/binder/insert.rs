@@ -46,6 +46,9 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     };
     let binder = Binder::new(cx);
     let sink = persisted_schema(&table);
+    for (name, _) in partition {
+        check_partition_key(name, &table, &path)?;
+    }
     let constants = binder.partition_values(partition, &sink)?;
     let plan = binder.statement(query)?;
     let origins = origins(columns, constants, &sink, plan.schema(), &path).map_err(|error| error.at(name.span))?;
@@ -83,6 +86,20 @@ impl Binder<'_> {
             })
             .collect()
     }
+}
+
+/// PARTITION names partition columns.
+fn check_partition_key(name: &Name, table: &CatalogTable, path: &ObjectPath) -> Result<()> {
+    let column = name.parts.join(".");
+    if table.partition_keys.contains(&column) {
+        return Ok(());
+    }
+    let message = format!("\"{column}\" is no partition column of {path}");
+    let error = Error::new(ErrorKind::UndefinedColumn, message).at(name.span);
+    Err(match table.partition_keys.as_slice() {
+        [] => error.with_hint("the table is not PARTITIONED BY anything: put the value into the query"),
+        keys => error.with_hint(format!("it is partitioned by {}", keys.join(", "))),
+    })
 }
 
 /// The position of a target column.

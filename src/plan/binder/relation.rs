@@ -123,23 +123,19 @@ impl Binder<'_> {
                 self.refuse_hint(name, "a common table expression")?;
                 (self.copy_of(plan).at_span(span_of(name))?, vec![known.clone()])
             }
-            None => {
-                let resolved = self.cx.tables.resolve(&written).at_span(span_of(name))?;
-                self.count_name().at_span(span_of(name))?;
-                match resolved {
-                    ResolvedRelation::Table(path, table) => {
-                        self.resolved_names.note(name, &path);
-                        let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
-                        (self.scan(path, table, name)?, names)
-                    }
-                    ResolvedRelation::View(path, view) => {
-                        self.refuse_hint(name, "a view")?;
-                        self.resolved_names.note(name, &path);
-                        let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
-                        (self.view(&path, &view).at_span(span_of(name))?, names)
-                    }
+            None => match self.resolve(&written).at_span(span_of(name))? {
+                ResolvedRelation::Table(path, table) => {
+                    self.resolved_names.note(name, &path);
+                    let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
+                    (self.scan(path, table, name)?, names)
                 }
-            }
+                ResolvedRelation::View(path, view) => {
+                    self.refuse_hint(name, "a view")?;
+                    self.resolved_names.note(name, &path);
+                    let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
+                    (self.view(&path, &view).at_span(span_of(name))?, names)
+                }
+            },
         };
         match alias {
             Some(alias) => aliased(plan, Some(alias)),
@@ -148,6 +144,15 @@ impl Binder<'_> {
                 Ok(Relation { plan, scope })
             }
         }
+    }
+
+    /// What a name stands for: no view of those whose text is bound.
+    fn resolve(&self, name: &Name) -> Result<ResolvedRelation> {
+        let resolved = self.cx.tables.resolve(name)?;
+        let (ResolvedRelation::Table(path, _) | ResolvedRelation::View(path, _)) = &resolved;
+        self.refuse_cycle(path)?;
+        self.count_name()?;
+        Ok(resolved)
     }
 
     /// `TABLE t` as a query.

@@ -9,6 +9,7 @@ use super::context::BindContext;
 use super::hint::UsedHints;
 use super::scope::Scope;
 use super::view::ResolvedNames;
+use crate::catalog::ObjectPath;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
 use crate::sql::HintedOptions;
@@ -30,6 +31,8 @@ pub(super) struct Binder<'a> {
     pub used_hints: UsedHints,
     /// What the names of tables stand for.
     pub resolved_names: ResolvedNames,
+    /// The views whose text is bound, or will be once they are defined: none may refer to itself.
+    pub views: Rc<Vec<ObjectPath>>,
     /// Nested queries and views around the one that is bound.
     depth: usize,
     /// Names in FROM so far, those inside of views included; shared by all binders of a statement.
@@ -53,6 +56,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             used_hints: UsedHints::default(),
             resolved_names: ResolvedNames::default(),
+            views: Rc::default(),
             depth: 0,
             names: Rc::default(),
         }
@@ -61,20 +65,30 @@ impl<'a> Binder<'a> {
     /// For a query inside of the one that is bound.
     pub fn nested(&self) -> Result<Self> {
         if self.depth >= MAX_DEPTH {
-            return Err(Error::new(ErrorKind::Unsupported, format!("queries nested deeper than {MAX_DEPTH} are not supported"))
-                .with_hint("check whether a view refers to itself"));
+            let error = Error::unsupported(format!("a query nested deeper than {MAX_DEPTH}"));
+            return Err(error.with_hint("split it: write a part of it to a table"));
         }
         Ok(Binder { depth: self.depth + 1, ..self.clone() })
     }
 
-    /// For text that the catalog keeps, with its own hints: nothing of the statement around it is in view.
-    pub fn for_text<'t>(&self, hints: &'t [HintedOptions]) -> Result<Binder<'t>>
+    /// For the text of a view, with its own hints: nothing of the statement around it is in view.
+    pub fn for_view<'t>(&self, path: &ObjectPath, hints: &'t [HintedOptions]) -> Result<Binder<'t>>
     where
         'a: 't,
     {
         let depth = self.nested()?.depth;
         let names = Rc::clone(&self.names);
-        Ok(Binder { depth, names, ..Binder::new(&BindContext { hints, ..self.cx }) })
+        let views = Rc::new(self.views.iter().chain([path]).cloned().collect());
+        Ok(Binder { depth, names, views, ..Binder::new(&BindContext { hints, ..self.cx }) })
+    }
+
+    /// Fails if this is a view whose text is being bound.
+    pub fn refuse_cycle(&self, path: &ObjectPath) -> Result<()> {
+        if !self.views.contains(path) {
+            return Ok(());
+        }
+        let error = Error::new(ErrorKind::InvalidArgument, format!("view {path} refers to itself"));
+        Err(error.with_hint("read from a table or another view in its query"))
     }
 
     /// Counts a name in FROM. A view stands for its whole query each time that it is named, so that a few that name each other twice

@@ -80,8 +80,8 @@ fn own_column(definition: &ColumnDefinition) -> Option<Result<Column>> {
         ColumnDefinition::Identifier(_) => return None,
     };
     if data_type.is_interval() {
-        let message = format!("column \"{}\" cannot be of type {data_type}", joined(name));
-        return Some(Err(Error::unsupported(message).at(name.span)));
+        let error = Error::unsupported(format!("a column of type INTERVAL (\"{}\")", joined(name))).at(name.span);
+        return Some(Err(error.with_hint("store a number, and make it an interval in the query")));
     }
     Some(Ok(Column { name: joined(name), data_type, kind, comment: comment.clone() }))
 }

@@ -104,7 +104,7 @@ impl Session {
                 (path(&create.name), ResolvedRelation::Table(path(&create.name), Arc::new(table)))
             }
             Statement::CreateView(create) => {
-                let view = bind_view(create, &self.cx(hints))?;
+                let view = bind_view(create, &path(&create.name), &self.cx(hints))?;
                 (path(&create.name), ResolvedRelation::View(path(&create.name), Arc::new(view)))
             }
             other => return Err(Error::unsupported(format!("{other:?}"))),

@@ -38,8 +38,12 @@ impl ResolvedNames {
 }
 
 /// CREATE VIEW as the catalog keeps it: its query is checked, its columns and tables have their names.
-pub fn bind_view(create: &CreateView, cx: &BindContext<'_>) -> Result<CatalogView> {
-    let plan = Binder::new(cx).statement(&create.query)?;
+pub fn bind_view(create: &CreateView, path: &ObjectPath, cx: &BindContext<'_>) -> Result<CatalogView> {
+    let binder = Binder::new(cx);
+    // What else would take a name that is taken fails for that.
+    let takes_name = create.or_replace || create.temporary;
+    let binder = if takes_name { binder.for_view(path, cx.hints)? } else { binder };
+    let plan = binder.statement(&create.query)?;
     let mut schema = Schema::clone(plan.schema());
     if !create.columns.is_empty() {
         if create.columns.len() != schema.len() {
@@ -114,7 +118,7 @@ impl Binder<'_> {
         let at_view = |error: Error| in_definition(error, &format!("view {path}"));
         let parsed = kept_query(&view.sql).map_err(at_view)?;
         let Statement::Query(query) = &parsed.statement else { return Err(at_view(no_query())) };
-        let plan = self.for_text(&parsed.hints)?.query(query).map(unordered).map_err(at_view)?;
+        let plan = self.for_view(path, &parsed.hints)?.query(query).map(unordered).map_err(at_view)?;
         let names: Vec<&String> = view.schema.fields.iter().map(|field| &field.name).collect();
         if names.len() != plan.schema().len() {
             return Err(at_view(Error::new(ErrorKind::InvalidArgument, "the tables that it reads have changed"))

@@ -74,6 +74,7 @@ impl<'a> Generator<'a> {
             options: table.options.clone(),
             base_dir: self.cx.base_dir.to_path_buf(),
             primary_key: table.primary_key_in(&physical).unwrap_or_default(),
+            partition_keys: table.partition_keys_in(&physical),
             physical: physical.into(),
             projection: projection.clone(),
             metadata: metadata.clone(),

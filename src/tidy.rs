@@ -133,6 +133,10 @@ fn paths_in_documents_exist() {
     let mut broken = Vec::new();
     for document in ["README.md", "ARCHITECTURE.md"] {
         let Ok(text) = fs::read_to_string(root.join(document)) else { continue };
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+        for target in links.filter(|target| !target.contains("://") && !root.join(target).exists()) {
+            broken.push(format!("{document}: link to {target}"));
+        }
         for quoted in text.split('`').skip(1).step_by(2) {
             let is_path = ["src/", "sql-tests/", "examples/", "benches/", ".ci/"].iter().any(|top| quoted.starts_with(top));
             let literal = quoted.split(['*', ' ', ':', '{', '<']).next().unwrap();

@@ -98,7 +98,7 @@ fn arithmetic_has_flinks_types_and_wraps() {
     assert_eq!(answer(call("/", vec![int(1), decimal(30, 2, 1)])), "DECIMAL(17, 6) NOT NULL 0.333333");
     assert_eq!(answer(call("%", vec![decimal(55, 2, 1), int(2)])), "DECIMAL(2, 1) NOT NULL 1.5");
     assert_eq!(answer(call("%", vec![cast(int(7), TypeKind::BigInt), tiny(2)])), "TINYINT NOT NULL 1");
-    assert_eq!(answer(call("*", vec![float(0.1), double(0.1)])), "FLOAT NOT NULL 0.01");
+    assert_eq!(answer(call("*", vec![float(0.1), double(0.1)])), "FLOAT NOT NULL 0.010000001");
     assert_eq!(answer(call("/", vec![int(1), int(0)])), "DivisionByZero");
     assert_eq!(answer(call("+", vec![int(1), string("2")])), "TypeMismatch");
     assert_eq!(answer(call("%", vec![double(7.0), int(2)])), "TypeMismatch");

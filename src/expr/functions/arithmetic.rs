@@ -90,7 +90,7 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if operator == Operator::Modulo && (l.is_approximate() || r.is_approximate()) {
         return Err(function.mismatch(&[left, right]));
     }
-    if operator == Operator::Divide && is_zero(&right) {
+    if operator == Operator::Divide && is_constant(&left) && is_zero(&right) {
         return Err(Error::new(ErrorKind::DivisionByZero, "division by zero").with_hint("the divisor is a constant"));
     }
     let nullable = l.nullable || r.nullable;
@@ -118,7 +118,15 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     Ok(narrow(call, &result))
 }
 
-/// Whether it is the constant zero: Flink refuses to plan a division by it, whatever its type.
+/// Whether it is a constant, possibly cast.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { input, .. } => is_constant(input),
+        other => matches!(other, Expr::Literal { .. }),
+    }
+}
+
+/// Whether it is the constant zero: Flink refuses to plan the division of a constant by it, whatever its type.
 fn is_zero(expr: &Expr) -> bool {
     match expr {
         Expr::Cast { input, .. } => is_zero(input),

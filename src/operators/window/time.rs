@@ -51,10 +51,13 @@ impl WindowTime {
         self.zone.map_or(instant_ms, |zone| instant_ms + offset_ms(zone, instant_ms))
     }
 
-    /// When local time has passed `local_ms` for good: of two instants with this local time the later one, as in Flink.
+    /// When local time has passed `local_ms` for good: of two instants with this local time the later one, as in Flink. A time that
+    /// clocks leap over has passed as they leap (in Flink as long after that as it lies within the gap, so that its windows fire after
+    /// later ones). Never falls as `local_ms` rises.
     pub(in crate::operators) fn trigger(&self, local_ms: i64) -> i64 {
-        if self.zone.is_none() {
-            return local_ms;
+        let Some(zone) = self.zone else { return local_ms };
+        if let Some(leap) = leap_over(zone, local_ms) {
+            return leap - 1;
         }
         let first = self.to_instant(local_ms);
         // Where clocks go back, the hour after the first instant has the same local time again.
@@ -96,6 +99,23 @@ impl WindowTime {
             _ => timestamps::<TimestampNanosecondType>(times, zone),
         }
     }
+}
+
+/// The instant at which clocks leap over a local time; none if they never do.
+fn leap_over(zone: TimeZone, local_ms: i64) -> Option<i64> {
+    let local = DateTime::from_timestamp_millis(local_ms)?.naive_utc();
+    if !matches!(zone.from_local_datetime(&local), chrono::LocalResult::None) {
+        return None;
+    }
+    // By the clock after the leap the time lies before it, by the clock before the leap it lies after it.
+    let (mut before, mut after) =
+        (local_ms - offset_ms(zone, local_ms + 24 * HOUR_MS), local_ms - offset_ms(zone, local_ms - 24 * HOUR_MS));
+    let former = offset_ms(zone, before);
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        if offset_ms(zone, middle) == former { before = middle } else { after = middle }
+    }
+    Some(after)
 }
 
 /// What Flink says of a row whose event time is NULL.

@@ -137,8 +137,13 @@ impl WindowAggregate {
 
     /// The end of the first window of a slice that has not fired by `time`; none = all have.
     fn next_window_end(&self, slice: SliceKey, time: i64) -> Option<i64> {
+        self.next_window_end_after(slice, time, i64::MIN)
+    }
+
+    /// The same, of the windows that end after `fired`.
+    fn next_window_end_after(&self, slice: SliceKey, time: i64, fired: i64) -> Option<i64> {
         let (mut end, last) = self.window_ends(slice);
-        while end <= last && self.has_fired(end, time) {
+        while end <= last && (end <= fired || self.has_fired(end, time)) {
             end += self.slide();
         }
         (end <= last).then_some(end)
@@ -231,8 +236,10 @@ impl WindowAggregate {
 
     /// Fires all windows that are due at `time`, in the order of their ends.
     fn advance(&mut self, time: i64, output: &mut dyn Output) -> Result<()> {
+        // What has fired in this call is told by the windows' ends: where clocks leap, several windows become due at one instant.
+        let (before, mut fired) = (self.progress.time, i64::MIN);
         while let Some(slice) = self.slices.open.keys().next().copied() {
-            let Some(end) = self.next_window_end(slice, self.progress.time) else {
+            let Some(end) = self.next_window_end_after(slice, before, fired) else {
                 self.slices.open.pop_first();
                 continue;
             };
@@ -240,8 +247,7 @@ impl WindowAggregate {
                 break;
             }
             self.fire(slice, end, output)?;
-            // From here on this window counts as fired; its trigger lies between the former progress and `time`.
-            self.progress.time = self.progress.time.max(self.time.trigger(end - 1));
+            fired = end;
         }
         self.progress.time = self.progress.time.max(time);
         output_watermark(self.is_proctime, time, output)

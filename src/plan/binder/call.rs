@@ -1,5 +1,6 @@
 //! Calls of registered functions: found by name, typed by the function itself, errors put in place.
 
+use super::flink_functions::is_missing;
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{CastMode, Expr, fold};
@@ -17,6 +18,9 @@ impl Binder<'_> {
 
     /// The error for a name that is no function.
     pub(super) fn unknown_function(&self, name: &str) -> Error {
+        if is_missing(name) {
+            return Error::unsupported(format!("function {}", name.to_uppercase()));
+        }
         let error = Error::new(ErrorKind::UndefinedFunction, format!("function {name} not found"));
         match nearest(name, self.cx.functions.names().iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),

@@ -8,6 +8,7 @@ mod context;
 #[cfg(test)]
 mod ddl_tests;
 mod expression;
+mod flink_functions;
 mod function;
 mod grouping;
 mod hint;

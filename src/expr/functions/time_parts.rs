@@ -246,15 +246,19 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> 
             }
             data_type => {
                 let local = Local::of(array, context);
-                let rounded: Int64Array = unary(&local.units, |units| {
+                let round = |units: i64| {
                     let (ms, rest) = (units.div_euclid(local.units_per_ms), units.rem_euclid(local.units_per_ms));
                     let ms = if up && rest > 0 { ms + 1 } else { ms };
-                    let local_units = round_ms(ms, unit, up) * local.units_per_ms;
-                    match local.instants {
-                        true => zone::to_instant_units(local_units, local.units_per_ms, context.time_zone),
-                        false => local_units,
-                    }
-                });
+                    round_ms(ms, unit, up) * local.units_per_ms
+                };
+                let rounded: Int64Array = match local.instants {
+                    // The offset of the instant holds for the result too, as in Flink: an hour that a zone has twice stays apart.
+                    true => unary(&timestamp_units(array), |instant| {
+                        let units = zone::to_local_units(instant, local.units_per_ms, context.time_zone);
+                        round(units).wrapping_sub(units.wrapping_sub(instant))
+                    }),
+                    false => unary(&local.units, round),
+                };
                 timestamps_of_units(&rounded, data_type)
             }
         })

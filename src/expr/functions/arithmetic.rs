@@ -90,7 +90,7 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if operator == Operator::Modulo && (l.is_approximate() || r.is_approximate()) {
         return Err(function.mismatch(&[left, right]));
     }
-    if operator == Operator::Divide && is_constant(&left) && is_zero(&right) {
+    if operator == Operator::Divide && is_zero(&right) && is_constant(&left) {
         return Err(Error::new(ErrorKind::DivisionByZero, "division by zero").with_hint("the divisor is a constant"));
     }
     let nullable = l.nullable || r.nullable;
@@ -118,15 +118,18 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     Ok(narrow(call, &result))
 }
 
-/// Whether it is a constant, possibly cast.
+/// Whether it has one value, not NULL: Flink refuses to plan the division of it by a constant zero, whatever their types. Other
+/// dividends meet the zero as rows come: DOUBLE becomes infinite, exact numbers fail.
 fn is_constant(expr: &Expr) -> bool {
     match expr {
+        Expr::Literal { value, .. } => *value != Value::Null,
         Expr::Cast { input, .. } => is_constant(input),
-        other => matches!(other, Expr::Literal { .. }),
+        Expr::Call { function, args, .. } => FUNCTIONS.iter().any(|known| known.name == function) && args.iter().all(is_constant),
+        _ => false,
     }
 }
 
-/// Whether it is the constant zero: Flink refuses to plan the division of a constant by it, whatever its type.
+/// Whether it is the constant zero.
 fn is_zero(expr: &Expr) -> bool {
     match expr {
         Expr::Cast { input, .. } => is_zero(input),

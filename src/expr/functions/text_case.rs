@@ -30,7 +30,8 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
                 out.push_str(text);
                 return out.make_ascii_lowercase();
             }
-            text.chars().flat_map(char::to_lowercase).for_each(|c| out.push(c));
+            // The whole string at once: a final sigma has a form of its own, in Java as here.
+            out.push_str(&text.to_lowercase());
         })
     }),
     Builtin::new("INITCAP", "INITCAP(<STRING>)", bind_same, |args, _, context| map_text(args, context, init_cap)),

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
 use crate::expr::datetime::MS_PER_DAY;
 use crate::expr::values::{timestamp_units, timestamps_of_units};
-use crate::expr::{Datum, EvalContext, Expr, zone};
+use crate::expr::{CastMode, Datum, EvalContext, Expr, zone};
 use crate::types::{DataType, TimeZone, TypeKind, Value};
 
 /// The functions of this file.
@@ -222,6 +222,13 @@ fn bind_to_instant(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         let precision = pattern.map_or(0, |pattern| pattern.fraction_digits().min(9) as u8);
         return bind_with(function, args, &[Param::Text; 3], 1, |_| instant(precision));
     }
+    // A DECIMAL is cut to whole units, as in Flink; a FLOAT and a DOUBLE keep their fraction.
+    let mut args = args;
+    if matches!(args[0].data_type().kind, TypeKind::Decimal(..)) {
+        let whole = DataType::new(TypeKind::BigInt, args[0].data_type().nullable);
+        let input = Box::new(args.remove(0));
+        args.insert(0, Expr::Cast { input, data_type: whole, mode: CastMode::Implicit });
+    }
     let unit = if args[0].data_type().is_integer() { Param::BigInt } else { Param::Double };
     let precision = match args.get(1) {
         None => 3,
@@ -259,7 +266,7 @@ fn to_instant(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Re
         build_numbers::<Int64Type>(numbers, context, |row| {
             let ms = number.get(row)? * 10_f64.powi(3 - precision);
             in_range(ms as i64)?;
-            Some((ms * per_ms as f64) as i64)
+            Some((ms * per_ms as f64).floor() as i64)
         })?
     } else {
         let number = Numbers::<Int64Type>::of(&args[0]);

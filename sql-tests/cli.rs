@@ -85,6 +85,31 @@ fn scripts_share_a_session_and_are_parsed_before_they_run() {
 }
 
 #[test]
+fn relative_paths_start_from_where_a_table_was_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    file("a/in.csv", "1\n");
+    file("b/in.csv", "2\n");
+    let create = "CREATE TABLE t (n BIGINT) WITH ('connector' = 'filesystem', 'path' = 'in.csv', 'format' = 'csv');";
+    let a = file("a/x.sql", create);
+    let b = file(
+        "b/y.sql",
+        "CREATE TABLE taken LIKE t; CREATE TABLE own WITH ('path' = 'in.csv') LIKE t;
+         SELECT n FROM t; SELECT n FROM taken; SELECT n FROM own; SELECT n FROM t /*+ OPTIONS('path' = './in.csv') */;",
+    );
+    let output = run(&["run", "--format", "csv", &a, &b]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = stdout(&output);
+    let rows: Vec<&str> = printed.lines().filter(|line| line.parse::<i64>().is_ok()).collect();
+    assert_eq!(rows, ["1", "1", "2", "2"], "{printed}");
+}
+
+#[test]
 fn a_script_comes_through_a_pipe_too() {
     let mut child = flott(&[]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"CREATE VIEW v AS SELECT 1 AS a; SELECT a FROM v;").unwrap();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,8 @@ pub struct CatalogTable {
     pub comment: Option<String>,
     /// TEMPORARY.
     pub temporary: bool,
+    /// What a relative path in the options starts from: the folder of the script that created it.
+    pub base_dir: PathBuf,
 }
 
 /// A view: a query kept as SQL text, with its columns.

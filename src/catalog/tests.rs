@@ -30,6 +30,7 @@ fn table(columns: Vec<Column>) -> CatalogTable {
         options: BTreeMap::from([("connector".to_string(), "print".to_string())]),
         comment: None,
         temporary: false,
+        base_dir: Default::default(),
     }
 }
 

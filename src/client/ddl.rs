@@ -46,7 +46,7 @@ impl Session {
 
     fn create_table(&self, create: &CreateTable, hints: &[HintedOptions]) -> Result<Vec<Notice>> {
         let mut state = self.locked();
-        let table = binder::validate_table(create, &state.bind_context(&self.engine, hints))?;
+        let table = binder::validate_table(create, &state.base_dir, &state.bind_context(&self.engine, hints))?;
         let notices = check_options(&table, &self.engine.descriptors, &create.options)?;
         let memory = is_memory(&table).then(|| memory_columns(&table));
         refuse_second_memory(&table, &create.name, &state.catalog)?;
@@ -95,7 +95,7 @@ impl Session {
         if if_exists && state.catalog.resolve(name).is_err() {
             return Ok(Vec::new());
         }
-        let (table, places) = match action {
+        let (mut table, places) = match action {
             AlterTable::Rename(new_name) => {
                 let (path, _) = state.catalog.resolve(name)?;
                 state.catalog.rename_table(name, new_name)?;
@@ -105,6 +105,9 @@ impl Session {
             AlterTable::Set(options) => (state.catalog.with_options(name, options)?, options.clone()),
             AlterTable::Reset(keys) => (state.catalog.without_options(name, keys)?, Default::default()),
         };
+        if places.contains_key("path") {
+            table.base_dir = state.base_dir.clone();
+        }
         let notices = check_options(&table, &self.engine.descriptors, &places)?;
         state.catalog.replace_table(name, table)?;
         Ok(notices)

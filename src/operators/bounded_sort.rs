@@ -2,8 +2,6 @@
 //!
 //! Earlier watermarks are held back, since all rows come after them.
 
-use arrow::array::Array;
-
 use super::row_bag::RowBag;
 use super::row_buffer::RowBuffer;
 use super::sorting::{emit_rows, sort_indices};
@@ -36,17 +34,17 @@ impl BoundedSort {
     }
 
     fn emit(&mut self, output: &mut dyn Output) -> Result<()> {
-        let columns = match &mut self.rows {
-            Kept::Buffer(buffer) => buffer.take()?.map(|batch| batch.columns().to_vec()),
+        let rows = match &mut self.rows {
+            Kept::Buffer(buffer) => buffer.take()?,
             Kept::Bag(bag) => {
                 let rows = bag.rows()?;
                 bag.clear();
                 rows
             }
         };
-        let Some(columns) = columns else { return Ok(()) };
-        let indices = sort_indices(&columns, columns[0].len(), &self.keys)?;
-        emit_rows(&columns, &indices, self.batch_rows, output)
+        let Some(rows) = rows else { return Ok(()) };
+        let indices = sort_indices(rows.columns(), rows.num_rows(), &self.keys)?;
+        emit_rows(rows.columns(), &indices, self.batch_rows, output)
     }
 }
 

@@ -169,9 +169,9 @@ impl StateTable for GroupState {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
+            let rows = rows_in_range(rows, range)?;
             let num_keys = self.num_keys;
-            self.table(&columns[..num_keys])?.merge(&columns)?;
+            self.table(&rows.columns()[..num_keys])?.merge(rows.columns(), rows.num_rows())?;
         }
         Ok(())
     }

@@ -120,10 +120,9 @@ impl GroupTable {
         state_rows(key_groups, columns).map(Some)
     }
 
-    /// Merges rows of state: keys, row count, accumulators.
-    pub(super) fn merge(&mut self, columns: &[ArrayRef]) -> Result<()> {
+    /// Merges `num_rows` rows of state: keys, row count, accumulators.
+    pub(super) fn merge(&mut self, columns: &[ArrayRef], num_rows: usize) -> Result<()> {
         let (keys, mut state) = columns.split_at(self.num_keys);
-        let num_rows = columns.first().map_or(0, |column| column.len());
         if num_rows == 0 {
             return Ok(());
         }

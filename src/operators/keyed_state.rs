@@ -8,7 +8,7 @@ use arrow::datatypes::{Field, Schema, UInt16Type};
 
 use crate::error::Result;
 use crate::runtime::StateTableSnapshot;
-use crate::types::{KeyGroup, KeyGroupRange};
+use crate::types::{Batch, KeyGroup, KeyGroupRange};
 
 /// Rows of state under the names `key_group`, `column_1`, …
 pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
@@ -21,12 +21,9 @@ pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Res
 }
 
 /// A snapshot of rows that are not keyed; none = no row.
-pub(super) fn unkeyed_snapshot(columns: Option<Vec<ArrayRef>>) -> Result<StateTableSnapshot> {
-    let rows = match columns {
-        Some(columns) if !columns.is_empty() => vec![state_rows(UInt16Array::from_value(0, columns[0].len()), columns)?],
-        _ => Vec::new(),
-    };
-    Ok(StateTableSnapshot { rows })
+pub(super) fn unkeyed_snapshot(rows: Option<&Batch>) -> Result<StateTableSnapshot> {
+    let rows = rows.map(|rows| state_rows(UInt16Array::from_value(0, rows.num_rows()), rows.columns().to_vec()));
+    Ok(StateTableSnapshot { rows: rows.transpose()?.into_iter().collect() })
 }
 
 /// The key groups of hashes.
@@ -34,10 +31,11 @@ pub(super) fn key_groups_of(hashes: impl Iterator<Item = u64>, max_parallelism: 
     UInt16Array::from_iter_values(hashes.map(|hash| KeyGroup::of_hash(hash, max_parallelism).0))
 }
 
-/// The columns after the key group, of the rows whose key group is in `range`.
-pub(super) fn rows_in_range(rows: &RecordBatch, range: KeyGroupRange) -> Result<Vec<ArrayRef>> {
+/// The rows whose key group is in `range`, without the key group. There may be rows where no column is left.
+pub(super) fn rows_in_range(rows: &RecordBatch, range: KeyGroupRange) -> Result<Batch> {
     let groups = rows.column(0).as_primitive::<UInt16Type>().values();
     let mask = BooleanArray::from_iter(groups.iter().map(|group| Some(range.contains(KeyGroup(*group)))));
     let predicate = compute::FilterBuilder::new(&mask).optimize().build();
-    Ok(rows.columns()[1..].iter().map(|column| predicate.filter(column)).collect::<Result<_, _>>()?)
+    let columns = rows.columns()[1..].iter().map(|column| predicate.filter(column)).collect::<Result<_, _>>()?;
+    Ok(Batch::new(columns, mask.true_count()))
 }

@@ -68,10 +68,10 @@ impl StateTable for Counters {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if let Some(skip) = columns[0].as_primitive::<Int64Type>().iter().next().flatten() {
+            let rows = rows_in_range(rows, range)?;
+            if let Some(skip) = rows.column(0).as_primitive::<Int64Type>().iter().next().flatten() {
                 self.skip = skip as u64;
-                self.pass = columns[1].as_primitive::<Int64Type>().iter().next().flatten().map(|pass| pass as u64);
+                self.pass = rows.column(1).as_primitive::<Int64Type>().iter().next().flatten().map(|pass| pass as u64);
             }
         }
         Ok(())

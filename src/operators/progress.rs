@@ -37,8 +37,8 @@ impl StateTable for Progress {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if let Some(least) = columns[0].as_primitive::<Int64Type>().values().iter().min() {
+            let rows = rows_in_range(rows, range)?;
+            if let Some(least) = rows.column(0).as_primitive::<Int64Type>().values().iter().min() {
                 self.time = if self.restored { self.time.min(*least) } else { *least };
                 self.restored = true;
             }

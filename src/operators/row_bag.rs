@@ -1,6 +1,6 @@
 //! Whole rows with how often each is there: what an operator keeps of an input that takes rows back.
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 use hashbrown::HashMap;
@@ -13,6 +13,7 @@ use crate::types::{Batch, KeyGroupRange};
 /// Whole rows with how often each is there, in the order of their first arrival.
 #[derive(Debug, Default)]
 pub(super) struct RowBag {
+    /// None: no row has come yet, or rows have no columns.
     converter: Option<RowConverter>,
     counts: HashMap<Box<[u8]>, Counted>,
     arrivals: u64,
@@ -34,12 +35,12 @@ pub(super) fn row_converter(columns: &[ArrayRef]) -> Result<RowConverter> {
 impl RowBag {
     /// Adds rows, or by kind takes them back. A row taken back before it came is owed.
     pub(super) fn update(&mut self, batch: &Batch) -> Result<()> {
-        if self.converter.is_none() {
+        if self.converter.is_none() && !batch.columns().is_empty() {
             self.converter = Some(row_converter(batch.columns())?);
         }
-        let rows = self.converter.as_ref().expect("made above").convert_columns(batch.columns())?;
+        let rows = self.converter.as_ref().map(|converter| converter.convert_columns(batch.columns())).transpose()?;
         for row in 0..batch.num_rows() {
-            let bytes = rows.row(row).data();
+            let bytes = rows.as_ref().map_or(&[][..], |rows| rows.row(row).data());
             let change = if batch.kind(row).is_retraction() { -1 } else { 1 };
             match self.counts.get_mut(bytes) {
                 Some(counted) if counted.count + change == 0 => {
@@ -57,14 +58,18 @@ impl RowBag {
         Ok(())
     }
 
-    /// All rows as columns, each as often as it is there; none = there is no row.
-    pub(super) fn rows(&self) -> Result<Option<Vec<ArrayRef>>> {
+    /// All rows, each as often as it is there; none = there is no row.
+    pub(super) fn rows(&self) -> Result<Option<Batch>> {
         let mut present: Vec<(&Box<[u8]>, &Counted)> = self.counts.iter().filter(|(_, counted)| counted.count > 0).collect();
-        let (Some(converter), false) = (&self.converter, present.is_empty()) else { return Ok(None) };
+        if present.is_empty() {
+            return Ok(None);
+        }
+        let num_rows = present.iter().map(|(_, counted)| counted.count as usize).sum();
+        let Some(converter) = &self.converter else { return Ok(Some(Batch::new(Vec::new(), num_rows))) };
         present.sort_unstable_by_key(|(_, counted)| counted.arrival);
         let parser = converter.parser();
         let rows = present.iter().flat_map(|(row, counted)| std::iter::repeat_n(parser.parse(row), counted.count as usize));
-        Ok(Some(converter.convert_rows(rows)?))
+        Ok(Some(Batch::new(converter.convert_rows(rows)?, num_rows)))
     }
 
     /// Forgets all rows.
@@ -76,20 +81,31 @@ impl RowBag {
 
 impl StateTable for RowBag {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        unkeyed_snapshot(self.rows()?)
+        unkeyed_snapshot(self.rows()?.as_ref())
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if let Some(num_rows) = columns.first().map(|column| column.len()).filter(|num_rows| *num_rows > 0) {
-                self.update(&Batch::new(columns, num_rows))?;
-            }
+            self.update(&rows_in_range(rows, range)?)?;
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
         self.counts.capacity() * size_of::<(Box<[u8]>, Counted)>() + self.row_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_columns_survive_a_restart() {
+        let (mut bag, mut restored) = (RowBag::default(), RowBag::default());
+        bag.update(&Batch::new(Vec::new(), 4)).unwrap();
+        restored.restore(&bag.snapshot().unwrap(), KeyGroupRange { start: 0, end: 127 }).unwrap();
+        restored.update(&Batch::new(Vec::new(), 1)).unwrap();
+        assert_eq!(restored.rows().unwrap().unwrap().num_rows(), 5);
     }
 }

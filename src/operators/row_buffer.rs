@@ -1,7 +1,5 @@
 //! Rows that wait, as they came: what an operator keeps of an input that only adds rows.
 
-use arrow::array::{Array, ArrayRef};
-
 use super::keyed_state::{rows_in_range, unkeyed_snapshot};
 use crate::error::Result;
 use crate::runtime::{StateTable, StateTableSnapshot};
@@ -41,20 +39,31 @@ impl RowBuffer {
 
 impl StateTable for RowBuffer {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        unkeyed_snapshot(self.all()?.map(|batch| batch.columns().to_vec()))
+        unkeyed_snapshot(self.all()?)
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns: Vec<ArrayRef> = rows_in_range(rows, range)?;
-            if let Some(num_rows) = columns.first().map(|column| column.len()) {
-                self.push(Batch::new(columns, num_rows));
-            }
+            self.push(rows_in_range(rows, range)?);
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_columns_survive_a_restart() {
+        let (mut buffer, mut restored) = (RowBuffer::default(), RowBuffer::default());
+        buffer.push(Batch::new(Vec::new(), 2));
+        buffer.push(Batch::new(Vec::new(), 3));
+        restored.restore(&buffer.snapshot().unwrap(), KeyGroupRange { start: 0, end: 127 }).unwrap();
+        assert_eq!(restored.take().unwrap().unwrap().num_rows(), 5);
     }
 }

@@ -44,17 +44,17 @@ enum LeftRows {
 }
 
 impl LeftRows {
-    fn all(&mut self) -> Result<Option<Vec<ArrayRef>>> {
+    fn all(&mut self) -> Result<Option<Batch>> {
         match self {
-            LeftRows::Buffer(buffer) => Ok(buffer.all()?.map(|batch| batch.columns().to_vec())),
+            LeftRows::Buffer(buffer) => Ok(buffer.all()?.cloned()),
             LeftRows::Bag(bag) => bag.rows(),
         }
     }
 }
 
-/// The row of the right input, if it has one: columns of length 1.
+/// The row of the right input, if it has one.
 #[derive(Debug, Default)]
-struct RightRow(Option<Vec<ArrayRef>>);
+struct RightRow(Option<Batch>);
 
 impl RightRow {
     fn update(&mut self, batch: &Batch) -> Result<()> {
@@ -82,7 +82,7 @@ impl RightRow {
             }
         }
         if batch.num_rows() > 0 {
-            self.0 = at.map(|row| batch.columns().iter().map(|column| column.slice(row, 1)).collect());
+            self.0 = at.map(|row| Batch::new(batch.columns().iter().map(|column| column.slice(row, 1)).collect(), 1));
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl ScalarJoin {
             return Ok(self.spec.outer.then(|| nulls.collect()));
         };
         let first = UInt32Array::from_value(0, num_rows);
-        let columns = row.iter().map(|column| compute::take(column, &first, None));
+        let columns = row.columns().iter().map(|column| compute::take(column, &first, None));
         Ok(Some(columns.collect::<std::result::Result<_, _>>()?))
     }
 
@@ -142,15 +142,15 @@ impl ScalarJoin {
         right.update(batch)?;
         let former = std::mem::replace(&mut self.right, right);
         if let (Some(old), Some(new)) = (&former.0, &self.right.0)
-            && !Differ::new(old, new)?.differs(0)
+            && !Differ::new(old.columns(), new.columns())?.differs(0)
         {
             return Ok(());
         }
         let Some(left) = self.left.all()? else { return Ok(()) };
-        let num_rows = left.first().map_or(0, |column| column.len());
+        let num_rows = left.num_rows();
         for offset in (0..num_rows).step_by(self.batch_rows) {
             let length = self.batch_rows.min(num_rows - offset);
-            let left: Vec<ArrayRef> = left.iter().map(|column| column.slice(offset, length)).collect();
+            let left: Vec<ArrayRef> = left.columns().iter().map(|column| column.slice(offset, length)).collect();
             output.batch(self.changes(&left, &former, length)?)?;
         }
         Ok(())
@@ -216,21 +216,21 @@ impl Operator for ScalarJoin {
 
 impl StateTable for RightRow {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        unkeyed_snapshot(self.0.clone())
+        unkeyed_snapshot(self.0.as_ref())
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if columns.first().is_some_and(|column| column.len() == 1) {
-                self.0 = Some(columns);
+            let rows = rows_in_range(rows, range)?;
+            if rows.num_rows() == 1 {
+                self.0 = Some(rows);
             }
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
-        self.0.iter().flatten().map(|column| column.get_array_memory_size()).sum()
+        self.0.as_ref().map_or(0, Batch::bytes)
     }
 }
 
@@ -295,6 +295,17 @@ mod tests {
         restore(&mut restored, &context(), &snapshot(&mut join));
         push_right(&mut restored, &["+I r 7"], &mut output);
         assert_eq!(output.take(), ["-U b 2 0 NULL NULL NULL", "+U b 2 0 r 7 0"]);
+    }
+
+    #[test]
+    fn left_rows_without_columns_change_with_the_right_one() {
+        for left_retracts in [false, true] {
+            let mut join = join(false, left_retracts, false);
+            let mut output = Lines::default();
+            push(&mut join, Batch::new(Vec::new(), 2), &mut output);
+            push_right(&mut join, &["+I r 1"], &mut output);
+            assert_eq!(output.take(), ["+I r 1 0", "+I r 1 0"]);
+        }
     }
 
     #[test]

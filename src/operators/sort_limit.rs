@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::array::{ArrayRef, BooleanArray};
 use arrow::row::{RowConverter, Rows};
 use hashbrown::HashMap;
 
@@ -209,14 +209,14 @@ impl StateTable for SortedRows {
         if self.rows.is_empty() {
             return unkeyed_snapshot(None);
         }
-        unkeyed_snapshot(Some(self.decode(self.rows.values().map(AsRef::as_ref))?))
+        unkeyed_snapshot(Some(&Batch::new(self.decode(self.rows.values().map(AsRef::as_ref))?, self.rows.len())))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if let Some(num_rows) = columns.first().map(|column| column.len()).filter(|num_rows| *num_rows > 0) {
-                self.update(&Batch::new(columns, num_rows))?;
+            let rows = rows_in_range(rows, range)?;
+            if rows.num_rows() > 0 {
+                self.update(&rows)?;
             }
         }
         Ok(())

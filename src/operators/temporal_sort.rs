@@ -154,13 +154,13 @@ impl Operator for TemporalSort {
 
 impl StateTable for LastTime {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        unkeyed_snapshot(Some(vec![Arc::new(Int64Array::from(vec![self.0]))]))
+        unkeyed_snapshot(Some(&Batch::new(vec![Arc::new(Int64Array::from(vec![self.0]))], 1)))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            self.0 = columns[0].as_primitive::<Int64Type>().values().first().map_or(self.0, |last| *last);
+            let rows = rows_in_range(rows, range)?;
+            self.0 = rows.column(0).as_primitive::<Int64Type>().values().first().map_or(self.0, |last| *last);
         }
         Ok(())
     }

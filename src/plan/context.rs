@@ -15,6 +15,6 @@ pub struct PlannerContext<'a> {
     pub configuration: &'a Configuration,
     /// Connectors by name.
     pub connectors: &'a ConnectorRegistry,
-    /// What relative paths in options start from.
+    /// What relative paths in hinted options start from; those of a table start from where it was created.
     pub base_dir: &'a Path,
 }

@@ -1,5 +1,7 @@
 //! What the planner asks of the table of a scan or a sink: its columns by position, its connector with what that can do.
 
+use std::path::Path;
+
 use super::{PlannerContext, ScanTable};
 use crate::catalog::{CatalogTable, ColumnKind, SinkAbilities, SourceAbilities};
 use crate::error::{Error, ErrorKind, Result, nearest};
@@ -25,6 +27,12 @@ impl ScanTable {
             Error::new(ErrorKind::InvalidOption, format!("table {} has no option 'connector'", self.path))
                 .with_hint("say where its rows are: WITH ('connector' = '…')")
         })
+    }
+
+    /// What a relative path in its options starts from: where the path was given, in CREATE TABLE or in a hint of this query.
+    pub fn base_dir<'a>(&'a self, cx: &PlannerContext<'a>) -> &'a Path {
+        let is_hinted = self.options.get("path") != self.table.options.get("path");
+        if is_hinted { cx.base_dir } else { &self.table.base_dir }
     }
 
     /// What its connector can do as a source.

@@ -140,6 +140,7 @@ pub fn table(name: &str, connector: &str, key: &[&str], options: &[(&str, &str)]
         options: all.clone(),
         comment: None,
         temporary: false,
+        base_dir: "/base".into(),
     };
     let path = ObjectPath { catalog: "c".into(), database: "d".into(), name: name.into() };
     ScanTable { path, table: Arc::new(definition), options: all }

@@ -1,6 +1,7 @@
 //! SQL in, plans and graphs out: how the rules meet what the binder makes of real statements.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
@@ -50,7 +51,7 @@ impl Session {
             let (path, relation) = match &parsed.statement {
                 Statement::CreateTable(create) => {
                     let path = path(&create.name);
-                    (path.clone(), ResolvedRelation::Table(path, Arc::new(validate_table(create, &cx)?)))
+                    (path.clone(), ResolvedRelation::Table(path, Arc::new(validate_table(create, Path::new("/base"), &cx)?)))
                 }
                 Statement::CreateView(create) => {
                     let path = path(&create.name);

@@ -132,7 +132,7 @@ impl Session {
             return Err(Error::internal("the definition of a table is CREATE TABLE"));
         };
         let mut state = self.locked();
-        let defined = binder::validate_table(create, &state.bind_context(&self.engine, &[]));
+        let defined = binder::validate_table(create, &state.base_dir, &state.bind_context(&self.engine, &[]));
         let defined = defined.map_err(|error| error.with_sql(ddl.as_str()))?;
         state.catalog.create_table(&create.name, defined, false)?;
         self.engine.connectors.embedded().insert(&state.catalog.path(&create.name), table.rows, table.import);

@@ -29,7 +29,8 @@ struct Shared {
 struct State {
     open: BTreeMap<SplitId, OpenSplit>,
     preferred: Option<SplitId>,
-    failure: Option<Error>,
+    /// The thread is gone.
+    panicked: Option<Error>,
     queued: usize,
     waker: Option<Waker>,
     closed: bool,
@@ -40,6 +41,8 @@ struct OpenSplit {
     split: FileSplit,
     queue: VecDeque<(Batch, u64)>,
     read_to_end: bool,
+    /// Why it was not read further than what is queued.
+    failure: Option<Error>,
 }
 
 impl State {
@@ -100,7 +103,8 @@ impl SourceReader for FileReader {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         let mut state = self.shared.lock();
         for split in splits {
-            let open = OpenSplit { split: FileSplit::parse(&split.state)?, queue: VecDeque::new(), read_to_end: false };
+            let open =
+                OpenSplit { split: FileSplit::parse(&split.state)?, queue: VecDeque::new(), read_to_end: false, failure: None };
             state.open.insert(split.id, open);
         }
         self.asked = false;
@@ -121,9 +125,6 @@ impl SourceReader for FileReader {
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
         let mut state = self.shared.lock();
-        if let Some(failure) = state.failure.take() {
-            return Poll::Ready(Err(failure));
-        }
         let Some(id) = state.current() else {
             if self.no_more_splits {
                 return Poll::Ready(Ok(SourceEvent::End));
@@ -135,6 +136,7 @@ impl SourceReader for FileReader {
             state.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
+        let panicked = state.panicked.clone();
         let open = state.open.get_mut(&id).expect("the current split is open");
         if let Some((batch, next)) = open.queue.pop_front() {
             open.split.position = Some(next);
@@ -142,6 +144,10 @@ impl SourceReader for FileReader {
             drop(state);
             self.shared.changed.notify_one();
             return Poll::Ready(Ok(SourceEvent::Batch(id, batch)));
+        }
+        // Only now, so that the rows before a failure do not depend on how far the thread is ahead.
+        if let Some(failure) = open.failure.take().or(panicked) {
+            return Poll::Ready(Err(failure));
         }
         if open.read_to_end {
             state.open.remove(&id);
@@ -205,8 +211,7 @@ impl Sentinel<'_> {
                 Ok(Produced::End) => open.read_to_end = true,
                 Err(error) => {
                     open.read_to_end = true;
-                    state.failure = Some(error);
-                    state.closed = true;
+                    open.failure = Some(error);
                 }
             }
             state.wake_task();
@@ -218,7 +223,7 @@ impl Drop for Sentinel<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let mut state = self.shared.lock();
-            state.failure = Some(Error::internal("the thread that reads files panicked"));
+            state.panicked = Some(Error::internal("the thread that reads files panicked"));
             state.wake_task();
         }
     }

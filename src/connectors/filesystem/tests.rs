@@ -173,6 +173,28 @@ fn a_bad_record_is_named_by_file_and_line() {
 }
 
 #[test]
+fn rows_of_files_before_a_failure_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, text) in [("a.json", "{\"n\":1}\n{\"n\":2}\n"), ("b.json", "{\"n\":x}\n"), ("c.json", "{\"n\":4}\n")] {
+        std::fs::write(folder.path().join(file), text).unwrap();
+    }
+    let spec = source_spec("filesystem", &[("path", "."), ("format", "json")], folder.path(), &numbers());
+    let source = BuiltinConnectors::default().source(&spec).unwrap();
+    let mut reader = source.reader(reader_context(VirtualClock::new(0), 0, 1, 1)).unwrap();
+    reader.add_splits(source.enumerator(1).unwrap().discover().unwrap()).unwrap();
+    // The thread reads on in files of which nobody asks for rows yet: `c` is read before `b` is asked for.
+    for (file, rows) in [(2, 1), (0, 2)] {
+        reader.prefer(SplitId(file));
+        for _ in 0..rows {
+            let SourceEvent::Batch(id, _) = next_event(&mut *reader).unwrap() else { panic!("a batch is due") };
+            assert_eq!(id, SplitId(file));
+        }
+    }
+    reader.prefer(SplitId(1));
+    assert_eq!(next_event(&mut *reader).err().map(|error| error.kind()), Some(ErrorKind::DataFormat));
+}
+
+#[test]
 fn a_byte_order_mark_is_no_part_of_a_record() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("in.csv"), "\u{feff}1,x\r\n2,y").unwrap();

@@ -63,9 +63,9 @@ impl StateTable for Reading {
         let now_ms = self.clock.now_ms();
         let mut found = Vec::new();
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            let (ids, watermarks) = (columns[0].as_primitive::<Int64Type>(), columns[2].as_primitive::<Int64Type>());
-            let states = columns[1].as_string::<i32>();
+            let rows = rows_in_range(rows, range)?;
+            let (ids, watermarks) = (rows.column(0).as_primitive::<Int64Type>(), rows.column(2).as_primitive::<Int64Type>());
+            let states = rows.column(1).as_string::<i32>();
             for row in 0..ids.len() {
                 let watermark = Watermark(watermarks.value(row));
                 if ids.is_null(row) {

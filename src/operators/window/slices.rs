@@ -61,14 +61,14 @@ impl StateTable for Slices {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows {
-            let columns = rows_in_range(rows, range)?;
-            if columns[0].is_empty() {
+            let rows = rows_in_range(rows, range)?;
+            if rows.is_empty() {
                 continue;
             }
-            let bound = |index: usize| columns[index].as_primitive::<Int64Type>().value(0);
+            let bound = |index: usize| rows.column(index).as_primitive::<Int64Type>().value(0);
             let slice = SliceKey { end: bound(0), start: bound(1) };
-            let num_keys = self.num_keys;
-            self.table(slice, &columns[2..2 + num_keys])?.merge(&columns[2..])?;
+            let state = &rows.columns()[2..];
+            self.table(slice, &state[..self.num_keys])?.merge(state, rows.num_rows())?;
         }
         Ok(())
     }

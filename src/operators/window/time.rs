@@ -51,13 +51,12 @@ impl WindowTime {
         self.zone.map_or(instant_ms, |zone| instant_ms + offset_ms(zone, instant_ms))
     }
 
-    /// When local time has passed `local_ms` for good: of two instants with this local time the later one, as in Flink. A time that
-    /// clocks leap over has passed as they leap (in Flink as long after that as it lies within the gap, so that its windows fire after
-    /// later ones). Never falls as `local_ms` rises.
+    /// When local time has passed `local_ms` for good: of two instants with this local time the later one; for a time that clocks leap
+    /// over, when they leap. Both as in Flink. Never falls as `local_ms` rises.
     pub(in crate::operators) fn trigger(&self, local_ms: i64) -> i64 {
         let Some(zone) = self.zone else { return local_ms };
         if let Some(leap) = leap_over(zone, local_ms) {
-            return leap - 1;
+            return leap;
         }
         let first = self.to_instant(local_ms);
         // Where clocks go back, the hour after the first instant has the same local time again.
@@ -211,5 +210,13 @@ mod tests {
     fn an_hour_that_never_comes_moves_on() {
         // 2024-03-31: from 02:00 on to 03:00.
         assert_eq!(berlin().to_instant(ms("2024-03-31T02:30:00Z")), ms("2024-03-31T01:30:00Z"));
+        for (local, trigger) in [
+            ("2024-03-31T01:59:59.999Z", "2024-03-31T00:59:59.999Z"),
+            ("2024-03-31T02:00:00Z", "2024-03-31T01:00:00Z"),
+            ("2024-03-31T02:59:59.999Z", "2024-03-31T01:00:00Z"),
+            ("2024-03-31T03:30:00Z", "2024-03-31T01:30:00Z"),
+        ] {
+            assert_eq!(berlin().trigger(ms(local)), ms(trigger), "{local}");
+        }
     }
 }

@@ -247,7 +247,8 @@ impl WindowAggregate {
                 break;
             }
             self.fire(slice, end, output)?;
-            fired = end;
+            // Windows that came with the rows may share their end; the one that fired is closed.
+            fired = if self.assigner.is_some() { end } else { end - 1 };
         }
         self.progress.time = self.progress.time.max(time);
         output_watermark(self.is_proctime, time, output)

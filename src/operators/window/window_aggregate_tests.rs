@@ -173,6 +173,20 @@ fn attached_windows_close_by_the_watermark() {
 }
 
 #[test]
+fn attached_windows_with_one_end_and_several_starts_all_fire() {
+    let window = WindowSource::Attached { start: 2, end: 3, time_type: rowtime() };
+    let spec = WindowAggregateSpec { window, ..spec(TUMBLE_10, rowtime(), false) };
+    let mut operator = WindowAggregate::new(spec, &context()).unwrap();
+    let rows = batch(&["+I a 1 10", "+I a 2 20"]);
+    let ends: ArrayRef = Arc::new(arrow::array::TimestampMillisecondArray::from(vec![30, 30]));
+    let columns = rows.columns().iter().cloned().chain([ends]).collect();
+    let mut output = Lines::default();
+    push(&mut operator, Batch::new(columns, 2), &mut output);
+    operator.process_watermark(Watermark(29), &mut output).unwrap();
+    assert_eq!(output.take(), ["+I a 1 1 10 30 29", "+I a 1 2 20 30 29", "~29"]);
+}
+
+#[test]
 fn state_is_split_and_joined_with_the_progress() {
     let lines: Vec<String> = (0..300).map(|n| format!("+I key{} {n} {}", n % 40, 100 * n)).collect();
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();

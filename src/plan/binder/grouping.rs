@@ -27,7 +27,8 @@ pub(super) fn expressions(group_by: &GroupByExpr) -> Result<Option<&[SqlExpr]>> 
             [SqlExpr::Tuple(items)] if items.is_empty() => Ok(Some(&[])),
             exprs => {
                 if let Some(sets) = exprs.iter().find(|expr| is_grouping_set(expr)) {
-                    return Err(Error::unsupported("GROUPING SETS, CUBE and ROLLUP").at_node(sets));
+                    let message = "GROUPING SETS, CUBE and ROLLUP are not supported";
+                    return Err(Error::new(ErrorKind::Unsupported, message).at_node(sets));
                 }
                 Ok(Some(exprs))
             }

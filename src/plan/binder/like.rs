@@ -67,6 +67,9 @@ pub(super) fn merge(own: CatalogTable, source: &CatalogTable, clause: &LikeClaus
             (true, false, LikeStrategy::Including | LikeStrategy::Overwriting) => source.partition_keys.clone(),
             _ => own.partition_keys,
         };
+    // A path that is taken over means what it meant there.
+    let takes_path = !own.options.contains_key("path") && strategy(LikeFeature::Options) != LikeStrategy::Excluding;
+    let base_dir = if takes_path { source.base_dir.clone() } else { own.base_dir };
     let mut options = match strategy(LikeFeature::Options) {
         LikeStrategy::Excluding => Default::default(),
         _ => source.options.clone(),
@@ -86,6 +89,7 @@ pub(super) fn merge(own: CatalogTable, source: &CatalogTable, clause: &LikeClaus
         options,
         comment,
         temporary: own.temporary,
+        base_dir,
     })
 }
 

@@ -1,6 +1,7 @@
 //! CREATE TABLE: a definition checked and typed before the catalog takes it in.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use super::context::{BindContext, ResolvedRelation};
 use super::like;
@@ -12,10 +13,11 @@ use crate::plan::LogicalPlan;
 use crate::sql::{ColumnDefinition, CreateTable, Name, parse_expression};
 use crate::types::{DataType, Schema, TimeAttribute, TypeKind};
 
-/// CREATE TABLE as the catalog keeps it: LIKE and AS merged in, computed columns typed, watermark and keys checked.
-pub fn validate_table(create: &CreateTable, cx: &BindContext<'_>) -> Result<CatalogTable> {
+/// CREATE TABLE as the catalog keeps it: LIKE and AS merged in, computed columns typed, watermark and keys checked. Relative paths
+/// that it names start from `base_dir`.
+pub fn validate_table(create: &CreateTable, base_dir: &Path, cx: &BindContext<'_>) -> Result<CatalogTable> {
     let binder = Binder::new(cx);
-    let mut table = own_definition(create)?;
+    let mut table = CatalogTable { base_dir: base_dir.to_path_buf(), ..own_definition(create)? };
     if let Some(clause) = &create.like {
         let source = match cx.tables.resolve(&clause.source).map_err(|error| error.at(clause.source.span))? {
             ResolvedRelation::Table(_, source) => source,
@@ -64,6 +66,7 @@ fn own_definition(create: &CreateTable) -> Result<CatalogTable> {
         options: create.options.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect(),
         comment: create.comment.clone(),
         temporary: create.temporary,
+        base_dir: Default::default(),
     })
 }
 

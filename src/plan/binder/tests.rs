@@ -1,6 +1,7 @@
 //! SQL in, plan out: one test for each construct, and the errors with their carets.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
@@ -100,7 +101,7 @@ impl Session {
         };
         let (path, relation) = match statement {
             Statement::CreateTable(create) => {
-                let table = validate_table(create, &self.cx(hints))?;
+                let table = validate_table(create, Path::new("/base"), &self.cx(hints))?;
                 (path(&create.name), ResolvedRelation::Table(path(&create.name), Arc::new(table)))
             }
             Statement::CreateView(create) => {
@@ -730,7 +731,8 @@ fn what_is_not_supported_is_named() {
         ("INSERT OVERWRITE sink SELECT 1, 'a', 2", "INSERT OVERWRITE"),
     ] {
         let error = session().bind(sql).expect_err(sql);
-        assert_eq!(error.message(), format!("{construct} is not supported"), "{sql}");
+        let verb = if construct.contains(" and ") { "are" } else { "is" };
+        assert_eq!(error.message(), format!("{construct} {verb} not supported"), "{sql}");
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.span().is_some(), "{sql}");
     }

@@ -72,7 +72,7 @@ impl<'a> Generator<'a> {
             table: table.path.clone(),
             connector: table.connector()?.to_string(),
             options: table.options.clone(),
-            base_dir: self.cx.base_dir.to_path_buf(),
+            base_dir: table.base_dir(self.cx).to_path_buf(),
             primary_key: table.primary_key_in(&physical).unwrap_or_default(),
             partition_keys: table.partition_keys_in(&physical),
             physical: physical.into(),

@@ -24,7 +24,7 @@ impl<'a> Generator<'a> {
             table: table.path.clone(),
             connector: table.connector()?.to_string(),
             options: table.options.clone(),
-            base_dir: self.cx.base_dir.to_path_buf(),
+            base_dir: table.base_dir(self.cx).to_path_buf(),
             schema: schema.clone(),
             partition_keys: partition_keys.collect::<Result<_>>()?,
             primary_key: primary_key.clone(),

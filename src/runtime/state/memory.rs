@@ -65,7 +65,7 @@ impl MemoryShare {
         }
         let message = format!("state takes {all} bytes, more than the limit of {bytes_max}");
         Err(Error::new(ErrorKind::OutOfMemory, message)
-            .with_hint("raise 'memory.limit', or keep less state: a window, or 'table.exec.state.ttl'"))
+            .with_hint("raise 'memory.limit', or keep less state: filter earlier, or aggregate by a window"))
     }
 
     /// Bytes reported.

@@ -1,5 +1,6 @@
 //! A task: one parallel instance of a chain of operators, with its input gates before it and its result partitions behind it.
 
+mod alarm;
 mod alignment;
 mod builder;
 mod descriptor;

@@ -23,6 +23,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+use super::alarm::Alarm;
 use super::alignment::Aligned;
 use super::builder::{self, Built};
 use super::operator_chain::OperatorChain;
@@ -89,8 +90,7 @@ pub struct StreamTask {
     waiting: Waiting,
     /// When the time of the current state began, by the monotonic clock.
     since_nanos: u64,
-    /// The earliest wake-up that was ordered from the clock.
-    wake_at_ms: Option<i64>,
+    alarm: Alarm,
 }
 
 /// What a task holds while it lives.
@@ -149,7 +149,7 @@ impl StreamTask {
             metrics,
             work: Some(Work { chain, context: contexts, input, source, memory, flushed, opened: false }),
             waiting: Waiting::Idle,
-            wake_at_ms: None,
+            alarm: Alarm::default(),
         };
         Ok((task, handle))
     }
@@ -229,11 +229,7 @@ impl StreamTask {
     /// Has the clock wake the task for its next timer, once for each time.
     fn order_wake_up(&mut self) {
         let Some(timer) = self.work.as_ref().and_then(|work| work.chain.next_timer()) else { return };
-        let now_ms = self.clock.now_ms();
-        if self.wake_at_ms.is_none_or(|ordered| timer < ordered || ordered <= now_ms) {
-            self.wake_at_ms = Some(timer);
-            self.clock.wake_at(timer, &self.waker);
-        }
+        self.alarm.order(timer, &*self.clock, &self.waker);
     }
 
     fn account_waiting(&mut self) {

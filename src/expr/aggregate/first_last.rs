@@ -4,6 +4,7 @@ use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::DataType;
 
+use super::group_values::GroupValues;
 use super::row_codec::{RowCodec, valid_row};
 use super::rows::Rows;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,29 +14,20 @@ use crate::types::RowKinds;
 /// The first or last value of all groups, where rows only come.
 #[derive(Debug)]
 pub(super) struct FirstLast {
-    data_type: DataType,
-    codec: RowCodec,
-    values: Vec<Option<Box<[u8]>>>,
+    values: GroupValues,
     last: bool,
-    value_bytes: usize,
 }
 
 impl FirstLast {
     /// Of this Arrow type.
     pub(super) fn new(data_type: DataType, last: bool) -> Result<Self> {
-        let codec = RowCodec::new(&data_type)?;
-        Ok(FirstLast { data_type, codec, values: Vec::new(), last, value_bytes: 0 })
-    }
-
-    fn set(&mut self, group: usize, value: &[u8]) {
-        let former = self.values[group].replace(value.into());
-        self.value_bytes = self.value_bytes + value.len() - former.map_or(0, |former| former.len());
+        Ok(FirstLast { values: GroupValues::new(data_type)?, last })
     }
 }
 
 impl GroupsAccumulator for FirstLast {
     fn resize(&mut self, num_groups: usize) {
-        self.values.resize(num_groups, None);
+        self.values.resize(num_groups);
     }
 
     fn update(
@@ -50,18 +42,18 @@ impl GroupsAccumulator for FirstLast {
         Rows::new(groups, args, filter, None).for_each(|row, group, _| {
             if self.last {
                 winners.insert(group, row as u32);
-            } else if self.values[group].is_none() {
+            } else if self.values.get(group).is_none() {
                 winners.entry(group).or_insert(row as u32);
             }
         });
         let (groups, rows): (Vec<usize>, Vec<u32>) = winners.into_iter().unzip();
-        let rows = self.codec.encode(&compute::take(&args[0], &UInt32Array::from(rows), None)?)?;
-        groups.iter().zip(rows.iter()).for_each(|(group, row)| self.set(*group, row.data()));
+        let rows = self.values.encode(&compute::take(&args[0], &UInt32Array::from(rows), None)?)?;
+        groups.iter().zip(rows.iter()).for_each(|(group, row)| self.values.set(*group, row.data()));
         Ok(())
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![self.data_type.clone()]
+        vec![self.values.data_type().clone()]
     }
 
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
@@ -73,17 +65,15 @@ impl GroupsAccumulator for FirstLast {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        self.codec.decode(groups.iter().map(|group| self.values[*group as usize].as_deref()))
+        self.values.decode(groups)
     }
 
     fn clear(&mut self, groups: &[u32]) {
-        for group in groups {
-            self.value_bytes -= self.values[*group as usize].take().map_or(0, |value| value.len());
-        }
+        self.values.clear(groups);
     }
 
     fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<Option<Box<[u8]>>>() + self.value_bytes
+        self.values.bytes()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
 use arrow::datatypes::DataType;
 
-use super::row_codec::RowCodec;
+use super::group_values::GroupValues;
 use super::rows::Rows;
 use crate::error::Result;
 use crate::expr::GroupsAccumulator;
@@ -104,24 +104,20 @@ impl<T: ArrowPrimitiveType, E: Extreme> GroupsAccumulator for PrimitiveExtreme<T
 
 /// Extremes of any other type, as rows of bytes.
 pub(super) struct RowExtreme<E> {
-    data_type: DataType,
-    codec: RowCodec,
-    values: Vec<Option<Box<[u8]>>>,
-    value_bytes: usize,
+    values: GroupValues,
     extreme: PhantomData<E>,
 }
 
 impl<E> RowExtreme<E> {
     /// Of this Arrow type.
     pub(super) fn new(data_type: DataType) -> Result<Self> {
-        let codec = RowCodec::new(&data_type)?;
-        Ok(RowExtreme { data_type, codec, values: Vec::new(), value_bytes: 0, extreme: PhantomData })
+        Ok(RowExtreme { values: GroupValues::new(data_type)?, extreme: PhantomData })
     }
 }
 
 impl<E: Extreme> GroupsAccumulator for RowExtreme<E> {
     fn resize(&mut self, num_groups: usize) {
-        self.values.resize(num_groups, None);
+        self.values.resize(num_groups);
     }
 
     fn update(
@@ -131,20 +127,18 @@ impl<E: Extreme> GroupsAccumulator for RowExtreme<E> {
         filter: Option<&BooleanArray>,
         _kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        let rows = self.codec.encode(&args[0])?;
+        let rows = self.values.encode(&args[0])?;
         Rows::new(groups, args, filter, None).for_each(|row, group, _| {
             let candidate = rows.row(row).data();
-            let current = &mut self.values[group];
-            if current.as_deref().is_none_or(|current| E::replaces(candidate, current)) {
-                self.value_bytes = self.value_bytes + candidate.len() - current.as_deref().map_or(0, <[u8]>::len);
-                *current = Some(candidate.into());
+            if self.values.get(group).is_none_or(|current| E::replaces(candidate, current)) {
+                self.values.set(group, candidate);
             }
         });
         Ok(())
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![self.data_type.clone()]
+        vec![self.values.data_type().clone()]
     }
 
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
@@ -156,16 +150,14 @@ impl<E: Extreme> GroupsAccumulator for RowExtreme<E> {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        self.codec.decode(groups.iter().map(|group| self.values[*group as usize].as_deref()))
+        self.values.decode(groups)
     }
 
     fn clear(&mut self, groups: &[u32]) {
-        for group in groups {
-            self.value_bytes -= self.values[*group as usize].take().map_or(0, |value| value.len());
-        }
+        self.values.clear(groups);
     }
 
     fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<Option<Box<[u8]>>>() + self.value_bytes
+        self.values.bytes()
     }
 }

@@ -7,6 +7,7 @@ mod count;
 mod distinct;
 mod first_last;
 mod group_keys;
+mod group_values;
 mod key_columns;
 mod min_max;
 mod multiset;

@@ -27,10 +27,9 @@ impl RowCodec {
     }
 
     /// The array of these values; none = NULL.
-    pub(super) fn decode<'a>(&self, values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
+    pub(super) fn decode<'a>(&'a self, values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
         let parser = self.converter.parser();
-        let rows: Vec<_> = values.map(|value| value.unwrap_or(&self.null).to_vec()).collect();
-        let mut columns = self.converter.convert_rows(rows.iter().map(|row| parser.parse(row)))?;
+        let mut columns = self.converter.convert_rows(values.map(|value| parser.parse(value.unwrap_or(&self.null))))?;
         Ok(columns.remove(0))
     }
 }

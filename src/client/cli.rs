@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::explain::ExplainFormat;
+
 /// Flink SQL without the JVM: a streaming SQL engine in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "flott", version, max_term_width = 100, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -55,8 +57,8 @@ pub enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// How plans are shown.
-        #[arg(long = "format", value_name = "FORMAT", value_enum, default_value_t = ExplainAs::Text)]
-        explain_format: ExplainAs,
+        #[arg(long = "format", value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]
+        explain_format: ExplainFormat,
         /// Subtasks of each operator (the same as --set parallelism.default=N).
         #[arg(long, value_name = "N")]
         parallelism: Option<u32>,
@@ -91,19 +93,6 @@ pub enum OutputFormat {
     Changelog,
     /// The final rows in the form of the conformance suite.
     Conformance,
-}
-
-/// How plans are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExplainAs {
-    /// For reading.
-    Text,
-    /// For programs.
-    Json,
-    /// For Graphviz.
-    Dot,
-    /// For Mermaid.
-    Mermaid,
 }
 
 const EXAMPLES: &str = "\

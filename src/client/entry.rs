@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use clap::Parser;
 
-use super::cli::{Cli, Command, ExplainAs, RunOptions};
+use super::cli::{Cli, Command, RunOptions};
+use super::explain::ExplainFormat;
 use super::run::{ScriptRunner, explain_file, script_text, session};
 use super::session::{Session, SessionBuilder};
 use super::terminal::{stdout, stdout_is_closed};
@@ -116,7 +117,7 @@ fn runner(options: &RunOptions) -> Result<ScriptRunner> {
     Ok(ScriptRunner::new(usage(session(builder(), options))?, options.format))
 }
 
-async fn explain(options: &RunOptions, file: &std::path::Path, format: ExplainAs) -> Result<ExitCode> {
+async fn explain(options: &RunOptions, file: &std::path::Path, format: ExplainFormat) -> Result<ExitCode> {
     let session = usage(session(builder(), options))?;
     explain_file(&session, file, format).await?;
     Ok(ExitCode::SUCCESS)

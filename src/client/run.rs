@@ -6,7 +6,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use super::cli::{ExplainAs, OutputFormat, RunOptions};
+use super::cli::{OutputFormat, RunOptions};
 use super::explain::{ExplainFormat, explain};
 use super::job::JobHandle;
 use super::live;
@@ -188,16 +188,10 @@ fn failed_statement(error: Error, name: &str, number: usize) -> Error {
 }
 
 /// `flott explain`: carries out the definitions of a script and explains its queries and INSERTs.
-pub async fn explain_file(session: &Session, file: &Path, format: ExplainAs) -> Result<()> {
+pub async fn explain_file(session: &Session, file: &Path, format: ExplainFormat) -> Result<()> {
     let sql = read_script(file)?;
     let name = file.display().to_string();
     session.set_base_dir(folder_of(file));
-    let format = match format {
-        ExplainAs::Text => ExplainFormat::Text,
-        ExplainAs::Json => ExplainFormat::Json,
-        ExplainAs::Dot => ExplainFormat::Dot,
-        ExplainAs::Mermaid => ExplainFormat::Mermaid,
-    };
     for (index, parsed) in parse(session, &sql, &name)?.iter().enumerate() {
         let explained = explain_statement(session, parsed, format).await;
         explained.map_err(|error| failed_statement(error.at(parsed.place).with_sql(sql.as_str()), &name, index + 1))?;

@@ -15,7 +15,7 @@ use super::result::{Outcome, RowStream, StatementResult};
 use super::{show, show_jobs};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
-use crate::cluster::{JobInfo, JobMetrics, ListJobs, MiniClusterOptions, RequestMetrics};
+use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
 use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
@@ -23,6 +23,7 @@ use crate::expr::{self, FunctionRegistry, ScalarFunction};
 use crate::job_graph;
 use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
+use crate::rpc::Gateway;
 use crate::sql::{self, HintedOptions, Insert, Name, ParseOptions, ParsedStatement, Statement};
 use crate::types::{JobId, ResultId};
 
@@ -40,13 +41,11 @@ pub struct SessionBuilder {
 
 impl Default for SessionBuilder {
     fn default() -> Self {
-        let mut functions = expr::builtin_functions();
-        expr::builtin_aggregates(&mut functions);
         SessionBuilder {
             clock: None,
             virtual_clock: None,
             services: ConnectorServices::default(),
-            functions,
+            functions: expr::builtin_functions(),
             configuration: Configuration::default(),
             base_dir: PathBuf::new(),
             cluster: MiniClusterOptions::default(),
@@ -271,7 +270,7 @@ impl Session {
     async fn describe_job(&self, job: &str) -> Result<RowStream> {
         let info = self.jobs().await?.into_iter().find(|info| info.id.to_string() == job).ok_or_else(|| unknown_job(job))?;
         let dispatcher = self.engine.running_dispatcher().ok_or_else(|| unknown_job(job))?;
-        let metrics = dispatcher.ask(RequestMetrics { job: info.id }, ASK_TIMEOUT).await?;
+        let metrics = handle_of(&info, dispatcher).metrics().await?;
         Ok(show_jobs::job(&info, &metrics))
     }
 
@@ -279,9 +278,8 @@ impl Session {
     pub(super) async fn all_metrics(&self) -> Result<Vec<JobMetrics>> {
         let Some(dispatcher) = self.engine.running_dispatcher() else { return Ok(Vec::new()) };
         let mut metrics = Vec::new();
-        for JobInfo { id, name, .. } in self.jobs().await? {
-            let job = JobHandle { id, name, bounded: false, dispatcher: dispatcher.clone() };
-            metrics.push(job.metrics().await?);
+        for info in self.jobs().await? {
+            metrics.push(handle_of(&info, dispatcher.clone()).metrics().await?);
         }
         Ok(metrics)
     }
@@ -391,6 +389,11 @@ impl Session {
             _ => Err(unknown_job(job)),
         }
     }
+}
+
+/// A job that the Dispatcher listed. Whether it ends by itself is not known any more, and not asked.
+fn handle_of(info: &JobInfo, dispatcher: Gateway<Dispatcher>) -> JobHandle {
+    JobHandle { id: info.id, name: info.name.clone(), bounded: false, dispatcher }
 }
 
 fn unknown_job(job: &str) -> Error {

@@ -20,10 +20,11 @@ pub mod text;
 mod values;
 mod zone;
 
-pub use aggregate::{AggregateSet, GroupKeys, builtin_aggregates};
+pub use aggregate::{AggregateSet, GroupKeys};
 pub use cast::{can_cast, can_cast_implicitly};
 pub use common_type::common_type;
 pub use compile::{CompiledExpr, compile};
+pub(crate) use datetime::{Ymd, days_of_month};
 pub use expression::{AggregateCall, CastMode, Expr, SortKey};
 pub use fold::fold;
 pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};

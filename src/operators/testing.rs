@@ -8,10 +8,10 @@ use arrow::util::display::array_value_to_string;
 use crate::clock::VirtualClock;
 use crate::config::Configuration;
 use crate::error::Result;
-use crate::expr::{AggregateCall, Expr};
+use crate::expr::{AggregateCall, Expr, builtin_functions};
 use crate::runtime::{Operator, OperatorContext, Output, StateTableSnapshot, WatermarkStatus};
 use crate::testing::connectors::ScriptedConnectors;
-use crate::testing::operator_harness::{self, environment, functions};
+use crate::testing::operator_harness::{self, environment};
 use crate::types::{Batch, DataType, InputNumber, RowKind, RowKinds, TimeAttribute, TypeKind, Watermark, WatermarkSteps};
 
 pub(crate) use crate::testing::operator_harness::MAX_PARALLELISM;
@@ -135,7 +135,7 @@ pub(crate) fn aggregate(function: &str) -> AggregateCall {
         Some(name) => (name, vec![]),
         None => (function, vec![Expr::column(1, bigint)]),
     };
-    let (args, data_type) = functions().aggregate(name).unwrap().bind(args, false, true).unwrap();
+    let (args, data_type) = builtin_functions().aggregate(name).unwrap().bind(args, false, true).unwrap();
     AggregateCall {
         function: name.to_string(),
         args: args.iter().flat_map(Expr::columns).collect(),

@@ -10,7 +10,7 @@ use crate::catalog::{
 };
 use crate::config::Configuration;
 use crate::error::Result;
-use crate::expr::{AggregateCall, Expr, FunctionRegistry, SortKey, builtin_aggregates, builtin_functions};
+use crate::expr::{AggregateCall, Expr, FunctionRegistry, SortKey, builtin_functions};
 use crate::stream_graph::{WatermarkSpec, WindowKind, WindowSpec};
 use crate::types::{ChangelogMode, DataType, Field, Schema, TimeAttribute, TypeKind, Value};
 
@@ -64,9 +64,7 @@ impl Session {
         ] {
             connectors.0.insert(name, Arc::new(TestConnector { name, mode, bounded }));
         }
-        let mut functions = builtin_functions();
-        builtin_aggregates(&mut functions);
-        Session { functions, configuration: Configuration::default(), connectors }
+        Session { functions: builtin_functions(), configuration: Configuration::default(), connectors }
     }
 
     pub fn with(mut self, key: &str, value: &str) -> Self {

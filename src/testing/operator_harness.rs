@@ -10,7 +10,7 @@ use super::pretty::{format_batch, parse_batch};
 use crate::clock::{Clock, VirtualClock};
 use crate::config::Configuration;
 use crate::error::Result;
-use crate::expr::{FunctionRegistry, builtin_aggregates, builtin_functions};
+use crate::expr::builtin_functions;
 use crate::operators::Operators;
 use crate::runtime::{
     Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTableSnapshot,
@@ -26,18 +26,11 @@ pub const MAX_PARALLELISM: u32 = 128;
 pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Arc<Environment> {
     Arc::new(Environment {
         clock,
-        functions: Arc::new(functions()),
+        functions: Arc::new(builtin_functions()),
         connectors: Arc::new(connectors.clone()),
         operators: Arc::new(Operators),
         results: Arc::new(ResultHub::default()),
     })
-}
-
-/// All functions.
-pub fn functions() -> FunctionRegistry {
-    let mut functions = builtin_functions();
-    builtin_aggregates(&mut functions);
-    functions
 }
 
 /// What an operator may know of itself as one of several subtasks.

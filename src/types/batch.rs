@@ -6,7 +6,7 @@
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt8Array, UInt32Array};
 use arrow::compute;
 
-use super::{RowKind, RowKinds, SchemaRef, Watermark, WatermarkSteps};
+use super::{RowKind, RowKinds, SchemaRef, WatermarkSteps};
 use crate::error::Result;
 
 /// The rows that travel between operators as one.
@@ -23,13 +23,6 @@ impl Batch {
     pub fn new(columns: Vec<ArrayRef>, num_rows: usize) -> Self {
         assert!(columns.iter().all(|column| column.len() == num_rows), "all columns have {num_rows} rows");
         Batch { columns, num_rows, kinds: None, steps: WatermarkSteps::none() }
-    }
-
-    /// No rows, one watermark.
-    pub fn of_watermark(columns: Vec<ArrayRef>, watermark: Watermark) -> Self {
-        let mut batch = Batch::new(columns, 0);
-        batch.steps.push(0, watermark);
-        batch
     }
 
     /// The same rows with these kinds.
@@ -207,6 +200,7 @@ mod tests {
     use arrow::array::Int32Array;
 
     use super::*;
+    use crate::types::Watermark;
 
     fn batch() -> Batch {
         let mut steps = WatermarkSteps::none();

@@ -1,5 +1,7 @@
 //! The forms of EXPLAIN and its details.
 
+use clap::ValueEnum;
+
 use super::{diagram, json, text};
 use crate::error::{Error, Result};
 use crate::job_graph;
@@ -7,15 +9,15 @@ use crate::plan::PlannedJob;
 use crate::sql::ExplainDetail;
 
 /// In which form a job is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum ExplainFormat {
-    /// For people.
+    /// For reading.
     Text,
     /// For programs.
     Json,
-    /// The JobGraph for Graphviz.
+    /// For Graphviz.
     Dot,
-    /// The JobGraph for Mermaid.
+    /// For Mermaid.
     Mermaid,
 }
 

@@ -304,3 +304,15 @@ fn primitive<T: ArrowPrimitiveType>(values: &mut Vec<T::Native>, nulls: Option<N
 fn take_offsets(offsets: &mut Vec<i32>) -> OffsetBuffer<i32> {
     OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(offsets, vec![0])))
 }
+
+/// Appends a value, if there is one; says whether there was.
+#[inline(always)]
+pub(super) fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
+    match value {
+        Some(value) => {
+            values.push(value);
+            true
+        }
+        None => false,
+    }
+}

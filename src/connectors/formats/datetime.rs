@@ -1,41 +1,23 @@
 //! Dates and times from and to text in the fixed layouts of Flink's formats. Civil days are counted in the proleptic Gregorian
 //! calendar, as in Java's `LocalDate`.
 
+use crate::expr::{Ymd, days_of_month};
 use crate::types::DataType;
 
 /// Milliseconds of a day.
 pub const MS_PER_DAY: i64 = 86_400_000;
 
 /// Days since the epoch of a civil date that exists.
+#[inline]
 pub fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = i64::from((month + 9) % 12);
-    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    Ymd { year, month, day }.to_days()
 }
 
 /// Year, month and day of a day since the epoch.
+#[inline]
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
-fn days_in_month(year: i64, month: u32) -> u32 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
+    let Ymd { year, month, day } = Ymd::of_days(days);
+    (year, month, day)
 }
 
 /// The number that these bytes are, if all are digits.
@@ -58,7 +40,7 @@ pub fn parse_date(text: &[u8]) -> Option<i32> {
         return None;
     }
     let (year, month, day) = (i64::from(digits(&text[..4])?), digits(&text[5..7])?, digits(&text[8..])?);
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
+    if !(1..=12).contains(&month) || day < 1 || day > days_of_month(year, month) {
         return None;
     }
     Some(days_from_civil(year, month, day) as i32)

@@ -8,6 +8,7 @@ use super::{
     time_parts, time_shift, time_text, url,
 };
 use crate::expr::FunctionRegistry;
+use crate::expr::aggregate::builtin_aggregates;
 
 /// The families, in the order of the files.
 const FAMILIES: &[&[Builtin]] = &[
@@ -34,7 +35,7 @@ const FAMILIES: &[&[Builtin]] = &[
 const ALIASES: &[(&str, &str)] =
     &[("MOD", "%"), ("CHARACTER_LENGTH", "CHAR_LENGTH"), ("SUBSTR", "SUBSTRING"), ("CEILING", "CEIL")];
 
-/// All built-in scalar functions.
+/// All built-in functions, scalar and aggregate.
 pub fn builtin_functions() -> FunctionRegistry {
     let mut registry = FunctionRegistry::default();
     for function in FAMILIES.iter().copied().flatten() {
@@ -44,6 +45,7 @@ pub fn builtin_functions() -> FunctionRegistry {
         let function = registry.scalar(name).expect("aliases name functions of the list");
         registry.register_scalar(alias, function);
     }
+    builtin_aggregates(&mut registry);
     registry
 }
 

@@ -12,7 +12,7 @@ use crate::catalog::{
 };
 use crate::config::Configuration;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::{FunctionRegistry, builtin_aggregates, builtin_functions};
+use crate::expr::{FunctionRegistry, builtin_functions};
 use crate::plan::LogicalPlan;
 use crate::sql::{HintedOptions, Name, ParseOptions, Statement, parse_script};
 use crate::types::{ChangelogMode, DataType, TypeKind};
@@ -64,8 +64,7 @@ impl TableResolver for Session {
 impl Session {
     /// A session after these statements.
     pub(super) fn new(ddl: &str) -> Result<Self> {
-        let mut functions = builtin_functions();
-        builtin_aggregates(&mut functions);
+        let functions = builtin_functions();
         let mut connectors = ConnectorRegistry::default();
         connectors.0.insert("test", Arc::new(TestConnector));
         let mut session = Session { relations: BTreeMap::new(), functions, connectors, configuration: Configuration::default() };

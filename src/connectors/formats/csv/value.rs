@@ -3,6 +3,7 @@
 use base64::Engine;
 
 use super::CsvFormat;
+use crate::connectors::formats::column::push;
 use crate::connectors::formats::numbers::{ParsedDecimal, parse_decimal, parse_java_float};
 use crate::connectors::formats::{Column, TimestampParser, Values, days_from_civil, parse_time_nanos};
 
@@ -145,17 +146,6 @@ impl<'a> Elements<'a> {
 /// Whether the value was appended as NULL already: a DECIMAL with too many digits.
 fn column_is_null(column: &Column) -> bool {
     matches!(&column.values, Values::Decimal { values, .. } if values.len() == column.len())
-}
-
-#[inline(always)]
-fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
-    match value {
-        Some(value) => {
-            values.push(value);
-            true
-        }
-        None => false,
-    }
 }
 
 /// A whole number with blanks around it, as Java's `parseLong` of the trimmed text.

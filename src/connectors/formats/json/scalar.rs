@@ -6,6 +6,7 @@ use super::Malformed;
 use super::cursor::{Cursor, RawString};
 use super::minify::minify;
 use super::object::Rules;
+use crate::connectors::formats::column::push;
 use crate::connectors::formats::numbers::{ParsedDecimal, parse_decimal, parse_java_float};
 use crate::connectors::formats::{Column, Values, parse_date, parse_time_nanos};
 
@@ -116,17 +117,6 @@ fn decode_other(column: &mut Column, cursor: &mut Cursor<'_>, rules: &mut Rules,
         column.push_valid();
     }
     Ok(pushed)
-}
-
-#[inline(always)]
-fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
-    match value {
-        Some(value) => {
-            values.push(value);
-            true
-        }
-        None => false,
-    }
 }
 
 /// Appends a key to a column of strings.

@@ -164,11 +164,11 @@ impl StateTable for GroupState {
             Some(table) => table.snapshot(self.max_parallelism, |_| Vec::new())?,
             None => None,
         };
-        Ok(StateTableSnapshot { rows: rows.into_iter().collect() })
+        Ok(StateTableSnapshot::new(rows.into_iter().collect()))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             let num_keys = self.num_keys;
             self.table(&rows.columns()[..num_keys])?.merge(rows.columns(), rows.num_rows())?;

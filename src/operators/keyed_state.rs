@@ -23,7 +23,7 @@ pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Res
 /// A snapshot of rows that are not keyed; none = no row.
 pub(super) fn unkeyed_snapshot(rows: Option<&Batch>) -> Result<StateTableSnapshot> {
     let rows = rows.map(|rows| state_rows(UInt16Array::from_value(0, rows.num_rows()), rows.columns().to_vec()));
-    Ok(StateTableSnapshot { rows: rows.transpose()?.into_iter().collect() })
+    Ok(StateTableSnapshot::new(rows.transpose()?.into_iter().collect()))
 }
 
 /// The key groups of hashes.

@@ -63,11 +63,11 @@ impl StateTable for Counters {
         let skip = Int64Array::from(vec![self.skip as i64]);
         let pass = Int64Array::from(vec![self.pass.map(|pass| pass as i64)]);
         let rows = state_rows(UInt16Array::from(vec![0]), vec![Arc::new(skip), Arc::new(pass)])?;
-        Ok(StateTableSnapshot { rows: vec![rows] })
+        Ok(StateTableSnapshot::new(vec![rows]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             if let Some(skip) = rows.column(0).as_primitive::<Int64Type>().iter().next().flatten() {
                 self.skip = skip as u64;

@@ -32,11 +32,11 @@ impl StateTable for Progress {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let key_groups = UInt16Array::from_iter_values(self.key_groups.groups());
         let times = Int64Array::from_value(self.time, key_groups.len());
-        Ok(StateTableSnapshot { rows: vec![state_rows(key_groups, vec![Arc::new(times)])?] })
+        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, vec![Arc::new(times)])?]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             if let Some(least) = rows.column(0).as_primitive::<Int64Type>().values().iter().min() {
                 self.time = if self.restored { self.time.min(*least) } else { *least };

@@ -85,7 +85,7 @@ impl StateTable for RowBag {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             self.update(&rows_in_range(rows, range)?)?;
         }
         Ok(())

@@ -43,7 +43,7 @@ impl StateTable for RowBuffer {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             self.push(rows_in_range(rows, range)?);
         }
         Ok(())

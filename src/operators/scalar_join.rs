@@ -220,7 +220,7 @@ impl StateTable for RightRow {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             if rows.num_rows() == 1 {
                 self.0 = Some(rows);

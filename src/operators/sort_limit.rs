@@ -213,7 +213,7 @@ impl StateTable for SortedRows {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             if rows.num_rows() > 0 {
                 self.update(&rows)?;

@@ -158,7 +158,7 @@ impl StateTable for LastTime {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             self.0 = rows.column(0).as_primitive::<Int64Type>().values().first().map_or(self.0, |last| *last);
         }

@@ -14,6 +14,7 @@ mod element;
 mod environment;
 mod operator;
 mod results;
+mod snapshot;
 mod source;
 pub mod state;
 pub mod task;
@@ -24,6 +25,7 @@ pub use connector::{
 };
 pub use element::{FlushId, StreamElement, WatermarkStatus};
 pub use environment::{Environment, OperatorContext, OperatorFactory, OperatorMetrics};
-pub use operator::{Operator, Output, StateTable, StateTableSnapshot};
+pub use operator::{Operator, Output, StateTable};
 pub use results::{ResultHub, ResultSender, ResultStream};
+pub use snapshot::{FrozenState, StateTableSnapshot, TakeBatch};
 pub use source::{SourceOperator, SourceStatus};

@@ -1,8 +1,6 @@
 //! The contract of an operator: batches, watermarks and time in, batches and watermarks out; its state behind [`StateTable`].
 
-use arrow::array::RecordBatch;
-
-use super::{OperatorContext, WatermarkStatus};
+use super::{OperatorContext, StateTableSnapshot, WatermarkStatus};
 use crate::error::Result;
 use crate::types::{Batch, InputNumber, KeyGroupRange, Watermark};
 
@@ -79,16 +77,10 @@ pub trait Operator: Send {
     }
 }
 
-/// A frozen table of state: self-describing rows whose first column, `key_group`, is UInt16 (0 for state that is not keyed).
-#[derive(Debug, Clone)]
-pub struct StateTableSnapshot {
-    /// The rows.
-    pub rows: Vec<RecordBatch>,
-}
-
 /// The one contract of state: what a task keeps between batches can be frozen, cut by key group, and filled again.
 pub trait StateTable {
-    /// A frozen view of all rows.
+    /// A frozen view of all rows, taken while the task waits: as cheap as can be. What is dear (bringing rows into their form, say) belongs
+    /// into a [`FrozenState`](super::FrozenState), which does it while the task goes on.
     fn snapshot(&mut self) -> Result<StateTableSnapshot>;
 
     /// Adds the rows whose key group is in `range`. The table is empty before the first call; with a changed parallelism it is

@@ -56,13 +56,13 @@ impl StateTable for Reading {
                 Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.3))),
             ],
         )?;
-        Ok(StateTableSnapshot { rows: vec![rows] })
+        Ok(StateTableSnapshot::new(vec![rows]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         let now_ms = self.clock.now_ms();
         let mut found = Vec::new();
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             let (ids, watermarks) = (rows.column(0).as_primitive::<Int64Type>(), rows.column(2).as_primitive::<Int64Type>());
             let states = rows.column(1).as_string::<i32>();

@@ -56,11 +56,11 @@ impl StateTable for Slices {
             };
             rows.extend(table.snapshot(self.max_parallelism, bounds)?);
         }
-        Ok(StateTableSnapshot { rows })
+        Ok(StateTableSnapshot::new(rows))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             let rows = rows_in_range(rows, range)?;
             if rows.is_empty() {
                 continue;

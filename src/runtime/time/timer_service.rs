@@ -183,11 +183,11 @@ impl StateTable for TimerService {
                 Arc::new(Int64Array::from_iter_values(all().map(|(timer, _)| timer.namespace))),
             ],
         )?;
-        Ok(StateTableSnapshot { rows: vec![rows] })
+        Ok(StateTableSnapshot::new(vec![rows]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        for rows in &snapshot.rows {
+        for rows in &snapshot.rows()? {
             if rows.schema() != table_schema() {
                 return Err(Error::internal(format!("timers have other columns: {}", rows.schema())));
             }

@@ -65,7 +65,7 @@ impl goldenscript::Runner for Runner {
             ),
             "snapshot" => {
                 let snapshot = service.snapshot()?;
-                let rows: usize = snapshot.rows.iter().map(RecordBatch::num_rows).sum();
+                let rows: usize = snapshot.rows().unwrap().iter().map(RecordBatch::num_rows).sum();
                 self.snapshots.push(snapshot);
                 *service = TimerService::default();
                 format!("{rows} timers\n")

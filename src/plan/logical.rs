@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowSpec};
+use crate::stream_graph::{JoinType, WatermarkSpec, WindowAggregateSpec, WindowSpec};
 use crate::types::{Schema, SchemaRef, Value};
 
 /// The table of a scan or a sink.
@@ -19,23 +19,6 @@ pub struct ScanTable {
     pub table: Arc<CatalogTable>,
     /// Its options with those of hints put over them.
     pub options: Options,
-}
-
-/// How a join treats rows without a partner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum JoinType {
-    /// Left out.
-    Inner,
-    /// Left rows come with NULLs.
-    Left,
-    /// Right rows come with NULLs.
-    Right,
-    /// Both.
-    Full,
-    /// Left rows with a partner, left columns only.
-    Semi,
-    /// Left rows without a partner, left columns only.
-    Anti,
 }
 
 /// What a query computes.

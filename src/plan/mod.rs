@@ -24,10 +24,11 @@ mod upsert_keys;
 mod validate;
 mod window_trace;
 
+pub use crate::stream_graph::JoinType;
 pub use context::PlannerContext;
 pub use describe::describe;
 pub use display::tree_text;
 pub use expr_text::expr_text;
-pub use logical::{JoinType, LogicalPlan, ScanTable};
+pub use logical::{LogicalPlan, ScanTable};
 pub use planner::{PlannedJob, PlannedQuery, plan_inserts, plan_select};
 pub use rules::optimize;

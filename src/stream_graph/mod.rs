@@ -6,6 +6,6 @@ mod spec;
 
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use spec::{
-    OperatorSpec, ScalarJoinSpec, SinkSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty,
-    WindowSource, WindowSpec,
+    JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec,
+    WindowKind, WindowProperty, WindowSource, WindowSpec,
 };

@@ -78,6 +78,9 @@ pub enum OperatorSpec {
     },
     /// Joins each left row with the one row (or none) of the right input: an uncorrelated scalar subquery. Runs at parallelism 1.
     ScalarJoin(ScalarJoinSpec),
+    /// Joins two changing tables that are both kept for ever. Rows with equal keys meet in one subtask; without keys it runs at
+    /// parallelism 1.
+    RegularJoin(Box<RegularJoinSpec>),
     /// Writes a table.
     Sink(Box<SinkSpec>),
     /// Hands the rows of a SELECT to the session that asked.
@@ -224,6 +227,72 @@ pub struct ScalarJoinSpec {
     pub left_schema: SchemaRef,
     /// Columns of the right input.
     pub right_schema: SchemaRef,
+}
+
+/// How a join treats rows without a partner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum JoinType {
+    /// Left out.
+    Inner,
+    /// Left rows come with NULLs.
+    Left,
+    /// Right rows come with NULLs.
+    Right,
+    /// Both.
+    Full,
+    /// Left rows with a partner, left columns only.
+    Semi,
+    /// Left rows without a partner, left columns only.
+    Anti,
+}
+
+impl JoinType {
+    /// Whether left rows without a partner come with NULLs.
+    pub fn pads_right(self) -> bool {
+        matches!(self, JoinType::Left | JoinType::Full)
+    }
+
+    /// Whether right rows without a partner come with NULLs.
+    pub fn pads_left(self) -> bool {
+        matches!(self, JoinType::Right | JoinType::Full)
+    }
+
+    /// Whether the output has left columns only.
+    pub fn is_left_only(self) -> bool {
+        matches!(self, JoinType::Semi | JoinType::Anti)
+    }
+}
+
+/// Two columns that are equal in rows that join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct JoinKey {
+    /// Column of the left input.
+    pub left: usize,
+    /// Column of the right input, of the same type.
+    pub right: usize,
+    /// Whether NULL joins NULL (IS NOT DISTINCT FROM).
+    pub null_safe: bool,
+}
+
+/// A join of two changing tables: input 0 is the left one, input 1 the right one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegularJoinSpec {
+    /// Kind.
+    pub join_type: JoinType,
+    /// What is equal in rows that join; none = each row meets each.
+    pub keys: Vec<JoinKey>,
+    /// What else must be true; over left, then right columns.
+    pub residual: Option<Expr>,
+    /// Whether the left input takes rows back.
+    pub left_retracts: bool,
+    /// Whether the right input takes rows back.
+    pub right_retracts: bool,
+    /// Columns of the left input.
+    pub left_schema: SchemaRef,
+    /// Columns of the right input.
+    pub right_schema: SchemaRef,
+    /// Output columns, of left, then right ones.
+    pub output: Vec<usize>,
 }
 
 /// A table to write.

@@ -1,0 +1,8 @@
+SELECT category, AVG(final)
+FROM (
+  SELECT MAX(b.price) AS final, a.category
+  FROM auction AS a, bid AS b
+  WHERE a.id = b.auction AND b.`dateTime` BETWEEN a.`dateTime` AND a.expires
+  GROUP BY a.id, a.category
+)
+GROUP BY category;

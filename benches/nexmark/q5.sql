@@ -1,0 +1,16 @@
+SELECT bids.auction, bids.num
+FROM (
+  SELECT auction, COUNT(*) AS num, window_start, window_end
+  FROM HOP(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '2' SECOND, INTERVAL '10' SECOND)
+  GROUP BY auction, window_start, window_end
+) AS bids
+JOIN (
+  SELECT MAX(num) AS most, window_start, window_end
+  FROM (
+    SELECT auction, COUNT(*) AS num, window_start, window_end
+    FROM HOP(TABLE bid, DESCRIPTOR(`dateTime`), INTERVAL '2' SECOND, INTERVAL '10' SECOND)
+    GROUP BY auction, window_start, window_end
+  )
+  GROUP BY window_start, window_end
+) AS hottest
+ON bids.window_start = hottest.window_start AND bids.window_end = hottest.window_end AND bids.num >= hottest.most;

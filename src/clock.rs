@@ -5,11 +5,15 @@
 
 #![allow(clippy::disallowed_methods)] // this is the place that the lint sends everyone to
 
+mod executor;
+
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+
+pub use executor::{Ended, Executor, Panic, TokioExecutor, run_blocking_on, run_on};
 
 /// Time as a job sees it.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -225,7 +229,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// Waits until the clock shows `at_ms`. Polled within a tokio runtime when the clock is the real one.
+/// Waits until the clock shows `at_ms`, in whatever executor it is polled.
 pub fn sleep_until(clock: Arc<dyn Clock>, at_ms: i64) -> Sleep {
     Sleep { clock, at_ms, registered: None }
 }

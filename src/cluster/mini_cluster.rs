@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::dispatcher::Dispatcher;
 use super::resource_manager::ResourceManager;
 use super::task_executor::{DataPlane, TaskExecutor};
-use crate::clock::{Clock, random_id, sleep_until, spawn_thread};
+use crate::clock::{Clock, TokioExecutor, random_id, sleep_until, spawn_thread};
 use crate::error::Result;
 use crate::rpc::{FencingToken, Gateway, RpcServer, RpcService};
 use crate::runtime::Environment;
@@ -75,9 +75,14 @@ impl MiniCluster {
             .enable_time()
             .build()?;
         let clock = Arc::clone(&environment.clock);
-        let service = RpcService::new("local", control.handle().clone(), Arc::clone(&clock), None);
+        let service = RpcService::new("local", Arc::new(TokioExecutor(control.handle().clone())), Arc::clone(&clock), None);
         let shuffle = ShuffleEnvironment::new(Arc::clone(&memory));
-        let data_plane = DataPlane { runtime: data.handle().clone(), environment, shuffle: Arc::clone(&shuffle), memory };
+        let data_plane = DataPlane {
+            executor: Arc::new(TokioExecutor(data.handle().clone())),
+            environment,
+            shuffle: Arc::clone(&shuffle),
+            memory,
+        };
         let dispatcher = start_endpoints(&service, data_plane, options.slots)?;
         let gateway = dispatcher.gateway("client");
         let (stop, stopping) = oneshot::channel();

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
 use serde::{Deserialize, Serialize};
-use tokio::runtime::Handle as Runtime;
 
 use super::execution_graph::ExecutionEnd;
 use super::job_master::{AcknowledgeFlush, JobMaster, RequestSplits, TaskUpdate, UpdateTask};
 use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
+use crate::clock::{Executor, run_on};
 use crate::error::{Error, Result};
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, RpcAddress, RpcEndpoint, RpcService};
 use crate::runtime::channel::ShuffleEnvironment;
@@ -87,8 +87,8 @@ crate::rpc_call!(
 /// Where tasks run, and what they share.
 #[derive(Clone)]
 pub struct DataPlane {
-    /// The threads.
-    pub runtime: Runtime,
+    /// Where.
+    pub executor: Arc<dyn Executor>,
     /// Clock, functions, connectors, operators, results.
     pub environment: Arc<Environment>,
     /// Channels.
@@ -130,7 +130,7 @@ impl TaskExecutor {
             Ok((task, handle)) => {
                 mails.into_iter().for_each(|mail| handle.mailbox().send(mail));
                 self.tasks.insert(attempt, Task::Running(handle.clone()));
-                let running = self.data_plane.runtime.spawn(task);
+                let running = run_on(&*self.data_plane.executor, task);
                 main.spawn(watch(handle.clone(), master.clone()));
                 let master = master.clone();
                 main.when(running, move |executor, _, ended| {
@@ -138,7 +138,7 @@ impl TaskExecutor {
                     let end = match (ended, handle.status()) {
                         (_, TaskStatus::Finished) => ExecutionEnd::Finished,
                         (_, TaskStatus::Failed(cause)) => ExecutionEnd::Failed(cause),
-                        (Err(lost), _) if lost.is_panic() => ExecutionEnd::Failed(Error::internal("the task panicked")),
+                        (Some(Err(_)), _) => ExecutionEnd::Failed(Error::internal("the task panicked")),
                         _ => ExecutionEnd::Canceled,
                     };
                     executor.tasks.remove(&attempt);

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 
 use super::endpoint_loop::Mail;
@@ -22,7 +21,6 @@ pub struct Gateway<E> {
     caller: Arc<str>,
     token: Option<FencingToken>,
     link: Link<E>,
-    runtime: Runtime,
     clock: Arc<dyn Clock>,
     endpoint: PhantomData<fn(E)>,
 }
@@ -51,7 +49,6 @@ impl<E> Clone for Gateway<E> {
             caller: Arc::clone(&self.caller),
             token: self.token,
             link: self.link.clone(),
-            runtime: self.runtime.clone(),
             clock: Arc::clone(&self.clock),
             endpoint: PhantomData,
         }
@@ -66,8 +63,8 @@ impl<E> fmt::Debug for Gateway<E> {
 
 impl<E: RpcEndpoint> Gateway<E> {
     pub(super) fn local(caller: &str, token: Option<FencingToken>, main: MainThread<E>) -> Self {
-        let (runtime, clock) = (main.runtime().clone(), Arc::clone(main.clock()));
-        Gateway::new(main.address().clone(), caller, token, Link::Local(main), runtime, clock)
+        let clock = Arc::clone(main.clock());
+        Gateway::new(main.address().clone(), caller, token, Link::Local(main), clock)
     }
 
     pub(super) fn remote(
@@ -75,21 +72,13 @@ impl<E: RpcEndpoint> Gateway<E> {
         caller: &str,
         token: Option<FencingToken>,
         connection: Arc<dyn Connection>,
-        runtime: Runtime,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Gateway::new(address, caller, token, Link::Remote(connection), runtime, clock)
+        Gateway::new(address, caller, token, Link::Remote(connection), clock)
     }
 
-    fn new(
-        address: RpcAddress,
-        caller: &str,
-        token: Option<FencingToken>,
-        link: Link<E>,
-        runtime: Runtime,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Gateway { address: Arc::new(address), caller: caller.into(), token, link, runtime, clock, endpoint: PhantomData }
+    fn new(address: RpcAddress, caller: &str, token: Option<FencingToken>, link: Link<E>, clock: Arc<dyn Clock>) -> Self {
+        Gateway { address: Arc::new(address), caller: caller.into(), token, link, clock, endpoint: PhantomData }
     }
 
     /// The endpoint's address.
@@ -144,21 +133,13 @@ impl<E: RpcEndpoint> Gateway<E> {
         let Some(timeout) = timeout else {
             return async move { answer.await.unwrap_or_else(|| Err(asked.unanswered())) }.boxed();
         };
-        // The clock needs the service's runtime, the caller may be in none: so the wait runs there, and ends with its future.
         let at_ms = self.clock.now_ms().saturating_add(timeout.as_millis() as i64);
-        let waiting = AbortOnDrop(self.runtime.spawn({
-            let asked = asked.clone();
-            async move {
-                tokio::select! {
-                    biased;
-                    answer = answer => answer.unwrap_or_else(|| Err(asked.unanswered())),
-                    () = sleep_until(Arc::clone(&asked.clock), at_ms) => Err(asked.timed_out()),
-                }
-            }
-        }));
         async move {
-            let mut waiting = waiting;
-            (&mut waiting.0).await.unwrap_or_else(|_| Err(asked.unanswered()))
+            tokio::select! {
+                biased;
+                answer = answer => answer.unwrap_or_else(|| Err(asked.unanswered())),
+                () = sleep_until(Arc::clone(&asked.clock), at_ms) => Err(asked.timed_out()),
+            }
         }
         .boxed()
     }
@@ -192,7 +173,6 @@ fn ask_remote<C: RpcCall>(connection: &dyn Connection, token: Option<FencingToke
 }
 
 /// Who asked what and when, for the error.
-#[derive(Clone)]
 struct Asked {
     call: &'static str,
     caller: Arc<str>,
@@ -213,13 +193,5 @@ impl Asked {
 
     fn unanswered(&self) -> Error {
         Error::new(ErrorKind::NotRunning, self.after()).with_detail("the endpoint has ended or gave up the call")
-    }
-}
-
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::endpoint_loop::Mail;
+use super::endpoint_loop::{Mail, panic_message};
 use super::{FencingToken, Gateway, RpcAddress, RpcEndpoint};
-use crate::clock::{Clock, sleep_until};
+use crate::clock::{Clock, Executor, run_blocking_on, sleep_until};
 use crate::error::{Error, ErrorKind, Result};
 
 thread_local! {
@@ -31,7 +30,7 @@ pub struct MainThread<E> {
     address: Arc<RpcAddress>,
     // Unbounded, as the control plane must not lose or wait: its calls are few, each a reaction to one event of a job.
     mailbox: mpsc::UnboundedSender<Mail<E>>,
-    runtime: Handle,
+    executor: Arc<dyn Executor>,
     clock: Arc<dyn Clock>,
 }
 
@@ -41,7 +40,7 @@ impl<E> Clone for MainThread<E> {
             number: self.number,
             address: Arc::clone(&self.address),
             mailbox: self.mailbox.clone(),
-            runtime: self.runtime.clone(),
+            executor: Arc::clone(&self.executor),
             clock: Arc::clone(&self.clock),
         }
     }
@@ -57,11 +56,11 @@ impl<E: RpcEndpoint> MainThread<E> {
     pub(super) fn new(
         address: RpcAddress,
         mailbox: mpsc::UnboundedSender<Mail<E>>,
-        runtime: Handle,
+        executor: Arc<dyn Executor>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let number = NEXT_ENDPOINT.fetch_add(1, Ordering::Relaxed);
-        MainThread { number, address: Arc::new(address), mailbox, runtime, clock }
+        MainThread { number, address: Arc::new(address), mailbox, executor, clock }
     }
 
     /// The endpoint's address.
@@ -113,7 +112,7 @@ impl<E: RpcEndpoint> MainThread<E> {
 
     /// Runs a future beside the main thread; for what waits on others. It must not block.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(future);
+        self.executor.spawn(Box::pin(future));
     }
 
     /// Waits for `future` beside the main thread, then runs `then` with its output in the main thread.
@@ -136,11 +135,13 @@ impl<E: RpcEndpoint> MainThread<E> {
         work: impl FnOnce() -> Result<T> + Send + 'static,
         then: impl FnOnce(&mut E, &MainThread<E>, Result<T>) + Send + 'static,
     ) {
-        let running = self.runtime.spawn_blocking(work);
-        self.when(running, |endpoint, main, ended| {
-            let panicked =
-                |error: tokio::task::JoinError| Error::internal("blocking work panicked").with_detail(error.to_string());
-            then(endpoint, main, ended.map_err(panicked).and_then(|result| result));
+        self.when(run_blocking_on(&*self.executor, work), |endpoint, main, ended| {
+            let result = match ended {
+                Some(Ok(result)) => result,
+                Some(Err(panic)) => Err(Error::internal("blocking work panicked").with_detail(panic_message(&*panic))),
+                None => Err(Error::internal("blocking work was given up")),
+            };
+            then(endpoint, main, result);
         });
     }
 
@@ -157,10 +158,6 @@ impl<E: RpcEndpoint> MainThread<E> {
     pub(super) fn post(&self, mail: Mail<E>) {
         // Refused mail is answered by dropping its reply.
         let _ = self.mailbox.send(mail);
-    }
-
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.runtime
     }
 
     /// Marks the current thread as this main thread while `work` runs.

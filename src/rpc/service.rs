@@ -6,13 +6,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::BoxFuture;
-use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::endpoint_loop::{Control, EndpointLoop, Mail, Outcome};
 use super::main_thread::ended;
 use super::{CallTable, Connection, FencingToken, Gateway, Handshake, MainThread, Request, RpcAddress, RpcEndpoint, Transport};
-use crate::clock::Clock;
+use crate::clock::{Clock, Executor};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The service of a process. Cheap to clone.
@@ -23,7 +22,7 @@ pub struct RpcService {
 
 struct Inner {
     name: String,
-    runtime: Runtime,
+    executor: Arc<dyn Executor>,
     clock: Arc<dyn Clock>,
     transport: Option<Arc<dyn Transport>>,
     servers: Mutex<BTreeMap<String, Arc<dyn AnyServer>>>,
@@ -50,10 +49,10 @@ impl Inner {
 }
 
 impl RpcService {
-    /// A service under this name, whose endpoints run on `runtime`. Without a transport it reaches only its own endpoints.
-    pub fn new(name: &str, runtime: Runtime, clock: Arc<dyn Clock>, transport: Option<Arc<dyn Transport>>) -> Self {
+    /// A service under this name, whose endpoints run on `executor`. Without a transport it reaches only its own endpoints.
+    pub fn new(name: &str, executor: Arc<dyn Executor>, clock: Arc<dyn Clock>, transport: Option<Arc<dyn Transport>>) -> Self {
         let servers = Mutex::new(BTreeMap::new());
-        RpcService { inner: Arc::new(Inner { name: name.to_string(), runtime, clock, transport, servers }) }
+        RpcService { inner: Arc::new(Inner { name: name.to_string(), executor, clock, transport, servers }) }
     }
 
     /// The address of an endpoint of this service.
@@ -72,7 +71,7 @@ impl RpcService {
         #[allow(clippy::disallowed_methods)]
         let (sender, mailbox) = mpsc::unbounded_channel();
         let address = self.address_of(name);
-        let main = MainThread::new(address.clone(), sender, self.inner.runtime.clone(), Arc::clone(&self.inner.clock));
+        let main = MainThread::new(address.clone(), sender, Arc::clone(&self.inner.executor), Arc::clone(&self.inner.clock));
         let (outcome, termination) = watch::channel(None);
         let server = RpcServer { main: main.clone(), token, termination };
         {
@@ -84,7 +83,7 @@ impl RpcService {
         }
         let (service, name) = (self.clone(), name.to_string());
         let deregister = move || drop(service.inner.servers().remove(&name));
-        self.inner.runtime.spawn(EndpointLoop::new(endpoint, main, mailbox, token).run(outcome, deregister));
+        self.inner.executor.spawn(Box::pin(EndpointLoop::new(endpoint, main, mailbox, token).run(outcome, deregister)));
         Ok(server)
     }
 
@@ -122,7 +121,7 @@ impl RpcService {
             Error::new(ErrorKind::NotRunning, format!("{address} is in another process and this service has no transport"))
         })?;
         let connection = transport.connect(address, Handshake::of::<E>()).await?;
-        Ok(Gateway::remote(address.clone(), caller, token, connection, inner.runtime.clone(), Arc::clone(&inner.clock)))
+        Ok(Gateway::remote(address.clone(), caller, token, connection, Arc::clone(&inner.clock)))
     }
 
     /// The server side of a transport: the connection to the named endpoint, after checking the handshake of the caller.

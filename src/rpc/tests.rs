@@ -10,7 +10,7 @@ use goldenscript::Command;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::clock::{VirtualClock, sleep_until};
+use crate::clock::{TokioExecutor, VirtualClock, sleep_until};
 use crate::error::{Error, ErrorKind, Result};
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -145,9 +145,9 @@ impl Runner {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let clock = VirtualClock::new(0);
-        let here = RpcService::new("here", runtime.handle().clone(), clock.clone(), None);
+        let here = RpcService::new("here", Arc::new(TokioExecutor(runtime.handle().clone())), clock.clone(), None);
         let transport = Arc::new(Loopback(here.clone()));
-        let there = RpcService::new("there", runtime.handle().clone(), clock.clone(), Some(transport));
+        let there = RpcService::new("there", Arc::new(TokioExecutor(runtime.handle().clone())), clock.clone(), Some(transport));
         Runner { runtime, clock, here, there, servers: Vec::new(), gateways: Vec::new(), log: Log::default() }
     }
 

@@ -150,10 +150,10 @@ impl<E: RpcEndpoint> CallTable<E> {
 
 fn decode_and_post<E: Handle<C>, C: RpcCall>(request: Request, main: MainThread<E>) {
     let Request { token, arguments, reply, .. } = request;
-    let runtime = main.runtime().clone();
+    let beside = main.clone();
     let answered = move |answer: Answer<C::Answer>| {
         if let Some(reply) = reply {
-            runtime.spawn(async move {
+            beside.spawn(async move {
                 // A broken promise drops the reply: the caller knows best what it asked.
                 if let Some(result) = answer.resolve().await {
                     let _ = reply.send(result.and_then(|answer| encode(&answer)));

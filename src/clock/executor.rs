@@ -1,0 +1,62 @@
+//! Where futures and blocking work run: the threads of tokio in production, one thread with a seed in a simulation.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+
+/// What a panic said.
+pub type Panic = Box<dyn Any + Send>;
+
+/// Runs what others hand to it.
+pub trait Executor: Send + Sync + fmt::Debug {
+    /// Drives a future to its end.
+    fn spawn(&self, future: BoxFuture<'static, ()>);
+
+    /// Runs work that may block, where it delays nobody.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
+}
+
+/// The threads of a tokio runtime.
+#[derive(Debug)]
+pub struct TokioExecutor(pub tokio::runtime::Handle);
+
+impl Executor for TokioExecutor {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        self.0.spawn(future);
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_blocking(work);
+    }
+}
+
+/// How something that was handed to an executor ended: its output, what its panic said, or nothing when the executor was gone first.
+pub type Ended<T> = Option<Result<T, Panic>>;
+
+/// Drives a future on an executor. What is given back waits for its end; dropping that leaves the work alone.
+pub fn run_on<T: Send + 'static>(
+    executor: &dyn Executor,
+    future: impl Future<Output = T> + Send + 'static,
+) -> BoxFuture<'static, Ended<T>> {
+    let (sender, ended) = oneshot::channel();
+    executor.spawn(Box::pin(async move {
+        let _ = sender.send(AssertUnwindSafe(future).catch_unwind().await);
+    }));
+    ended.map(Result::ok).boxed()
+}
+
+/// Runs work that may block on an executor, as [`run_on`] does.
+pub fn run_blocking_on<T: Send + 'static>(
+    executor: &dyn Executor,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> BoxFuture<'static, Ended<T>> {
+    let (sender, ended) = oneshot::channel();
+    executor.spawn_blocking(Box::new(move || {
+        let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+    }));
+    ended.map(Result::ok).boxed()
+}

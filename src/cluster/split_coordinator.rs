@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::runtime::Split;
 use crate::types::SubtaskIndex;
 
@@ -18,6 +20,23 @@ pub struct Push {
     pub splits: Vec<Split>,
 }
 
+/// What a checkpoint keeps of a source in the JobMaster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCheckpoint {
+    /// What the enumerator has found so far, in its connector's form.
+    pub enumerator: String,
+    /// The splits of those that no reader had received at its barrier.
+    pub unassigned: Vec<Split>,
+}
+
+/// Splits given to one reader, until a checkpoint is complete that has them.
+#[derive(Debug, Default)]
+struct Given {
+    /// How many were given before those that are kept.
+    before: u64,
+    splits: VecDeque<Split>,
+}
+
 /// The coordinator of one source. `R` is what a waiting reader left to be answered with.
 #[derive(Debug)]
 pub struct SplitCoordinator<R> {
@@ -26,6 +45,8 @@ pub struct SplitCoordinator<R> {
     owed: Vec<VecDeque<Split>>,
     /// Which readers have had their first answer.
     started: Vec<bool>,
+    /// What each reader was given and may not have received at the barrier of the next checkpoint.
+    given: Vec<Given>,
     waiting: BTreeMap<SubtaskIndex, R>,
     /// How many splits were ever found: spreads them over the readers in turn.
     found: usize,
@@ -43,6 +64,7 @@ impl<R> SplitCoordinator<R> {
             all_at_start,
             owed: (0..readers).map(|_| VecDeque::new()).collect(),
             started: vec![false; readers],
+            given: (0..readers).map(|_| Given::default()).collect(),
             waiting: BTreeMap::new(),
             found: 0,
             complete: false,
@@ -86,7 +108,31 @@ impl<R> SplitCoordinator<R> {
             return self.complete.then_some(None);
         }
         self.started[index] = true;
+        self.given[index].splits.extend(splits.iter().cloned());
         Some(Some(splits))
+    }
+
+    /// The splits found so far that no reader had received at its barrier, where `received` says how many each had (in this attempt, those
+    /// of its restored state left out; a reader that has ended had all). Asked when all barriers have passed; the enumerator's state is of
+    /// the same moment. So a split is kept here or by its reader, wherever it was on its way.
+    pub fn unassigned(&self, received: impl Fn(SubtaskIndex) -> u64) -> Vec<Split> {
+        let mut unassigned: Vec<Split> = Vec::new();
+        for (index, given) in self.given.iter().enumerate() {
+            let known = received(SubtaskIndex(index as u32)).saturating_sub(given.before);
+            unassigned.extend(given.splits.iter().skip(known.min(given.splits.len() as u64) as usize).cloned());
+        }
+        unassigned.extend(self.owed.iter().flatten().cloned());
+        unassigned.sort_by_key(|split| split.id);
+        unassigned
+    }
+
+    /// A checkpoint is complete at whose barriers the readers had received so many splits: those are not asked for again.
+    pub fn forget(&mut self, received: impl Fn(SubtaskIndex) -> u64) {
+        for (index, given) in self.given.iter_mut().enumerate() {
+            let known = received(SubtaskIndex(index as u32)).saturating_sub(given.before).min(given.splits.len() as u64);
+            given.splits.drain(..known as usize);
+            given.before += known;
+        }
     }
 
     /// What is owed to readers that are busy with their first splits and may never ask again.
@@ -97,7 +143,9 @@ impl<R> SplitCoordinator<R> {
         let mut pushes = Vec::new();
         for (index, owed) in self.owed.iter_mut().enumerate() {
             if self.started[index] && !owed.is_empty() {
-                pushes.push(Push { subtask: SubtaskIndex(index as u32), splits: owed.drain(..).collect() });
+                let splits: Vec<Split> = owed.drain(..).collect();
+                self.given[index].splits.extend(splits.iter().cloned());
+                pushes.push(Push { subtask: SubtaskIndex(index as u32), splits });
             }
         }
         pushes
@@ -147,6 +195,34 @@ mod tests {
         assert!(coordinator.request(SubtaskIndex(1), "b").is_none());
         let (answers, _) = coordinator.discovered(Vec::new(), true);
         assert!(answers[0].1.is_none());
+    }
+
+    #[test]
+    fn a_checkpoint_has_each_split_once_wherever_it_is() {
+        for all_at_start in [true, false] {
+            let mut coordinator = SplitCoordinator::new(2, all_at_start);
+            coordinator.discovered(splits(0..6), false);
+            let mut given = [ids_of_answer(&mut coordinator, 0), ids_of_answer(&mut coordinator, 1)];
+            given[0].extend(
+                coordinator.discovered(splits(6..8), false).1.iter().flat_map(|push| ids(&push.splits)).filter(|id| id % 2 == 0),
+            );
+            for received in 0..=given[0].len() {
+                let counts = |subtask: SubtaskIndex| if subtask.0 == 0 { received as u64 } else { u64::MAX };
+                let mut all = ids(&coordinator.unassigned(counts));
+                all.extend(&given[0][..received]);
+                all.extend(&given[1]);
+                all.sort_unstable();
+                all.dedup();
+                let seven = if all_at_start { vec![0, 1, 2, 3, 4, 5, 6] } else { (0..8).collect() };
+                assert_eq!(all[..7], seven[..7], "{received} of {given:?}");
+            }
+            coordinator.forget(|_| 1);
+            assert!(!ids(&coordinator.unassigned(|_| 1)).contains(&0));
+        }
+    }
+
+    fn ids_of_answer(coordinator: &mut SplitCoordinator<&'static str>, subtask: u32) -> Vec<u64> {
+        given(coordinator.request(SubtaskIndex(subtask), "r")).unwrap_or_default()
     }
 
     #[test]

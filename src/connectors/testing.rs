@@ -61,7 +61,8 @@ pub fn reader_context(clock: Arc<VirtualClock>, index: u32, parallelism: u32, ba
 
 /// The context of a writer.
 pub fn sink_context(clock: Arc<VirtualClock>, index: u32, parallelism: u32) -> SinkContext {
-    SinkContext { subtask: SubtaskIndex(index), parallelism, operator: operator_context(clock, index, parallelism) }
+    let operator = operator_context(clock, index, parallelism);
+    SinkContext { subtask: SubtaskIndex(index), parallelism, checkpointing: false, operator }
 }
 
 /// A schema.

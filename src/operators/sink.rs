@@ -7,9 +7,12 @@ use arrow::buffer::NullBuffer;
 
 use crate::config::{self, Configuration};
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::{Operator, OperatorContext, Output, SinkContext, SinkWriter};
+use crate::runtime::{Committable, Operator, OperatorContext, Output, SinkContext, SinkWriter};
 use crate::stream_graph::SinkSpec;
-use crate::types::{Batch, InputNumber, Watermark};
+use crate::types::{Batch, CheckpointId, InputNumber, Watermark};
+
+/// The setting that has checkpoints taken.
+const CHECKPOINTING_INTERVAL: &str = "execution.checkpointing.interval";
 
 /// Writes a table.
 pub struct SinkOperator {
@@ -32,7 +35,12 @@ impl SinkOperator {
 
 impl Operator for SinkOperator {
     fn open(&mut self, context: &OperatorContext) -> Result<()> {
-        let sink_context = SinkContext { subtask: context.subtask, parallelism: context.parallelism, operator: context.clone() };
+        let sink_context = SinkContext {
+            subtask: context.subtask,
+            parallelism: context.parallelism,
+            checkpointing: context.configuration.0.contains_key(CHECKPOINTING_INTERVAL),
+            operator: context.clone(),
+        };
         self.writer = Some(context.environment.connectors.sink(&self.spec, sink_context)?);
         self.context = Some(context.clone());
         Ok(())
@@ -69,6 +77,10 @@ impl Operator for SinkOperator {
 
     fn finish(&mut self, _output: &mut dyn Output) -> Result<()> {
         self.writer().finish()
+    }
+
+    fn prepare_commit(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
+        self.writer().prepare_commit(checkpoint)
     }
 }
 

@@ -1,5 +1,9 @@
 //! The contract of connectors: a source is an enumerator of splits (one, in the JobMaster) and readers (one a subtask); a sink is a
-//! writer a subtask.
+//! writer a subtask and a committer (one, in the JobMaster).
+//!
+//! What a checkpoint holds of a source is exact: the positions of the readers at their barriers, what the enumerator has found, and the
+//! splits that it has found and no reader had received at its barrier. What a sink has written before a barrier is described by
+//! [`Committable`]s and becomes visible when the checkpoint is complete: once, however often that is tried.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,7 +14,7 @@ use super::{FlushId, OperatorContext};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::stream_graph::{SinkSpec, SourceSpec};
-use crate::types::{Batch, JobId, SplitId, SubtaskIndex, Watermark};
+use crate::types::{Batch, CheckpointId, JobId, OperatorId, SplitId, SubtaskIndex, Watermark};
 
 /// A piece of a source that one reader reads: a file, a range of a file, a range of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +36,13 @@ pub trait SplitEnumerator: Send {
     /// Whether a reader needs all its splits from the start (because their watermarks are merged by minimum) rather than one at a
     /// time on request.
     fn assign_all_at_start(&self) -> bool;
+
+    /// What it has found so far, in the connector's own JSON form: as much as it needs to find nothing twice and to lose nothing. Splits
+    /// that it gave out are kept by others: the coordinator, then the readers.
+    fn snapshot(&self) -> String;
+
+    /// Goes on from a snapshot, before the first [`SplitEnumerator::discover`].
+    fn restore(&mut self, state: &str) -> Result<()>;
 }
 
 /// What a reader gives.
@@ -70,8 +81,9 @@ pub trait SourceReader: Send {
     /// Of several open splits, which one is furthest behind in event time: serve it first.
     fn prefer(&mut self, _split: SplitId) {}
 
-    /// The splits that are not finished, with how far they were read: what a checkpoint keeps.
-    fn snapshot(&self) -> Vec<Split>;
+    /// The splits that are not finished, each with its position behind the last batch that [`SourceReader::poll_next`] gave: a reader that
+    /// is given them later begins with the next row. An error when rows cannot be read again.
+    fn snapshot(&self) -> Result<Vec<Split>>;
 }
 
 /// What a reader may ask of its surroundings.
@@ -105,9 +117,15 @@ pub struct SinkContext {
     pub subtask: SubtaskIndex,
     /// Of how many.
     pub parallelism: u32,
+    /// Whether checkpoints are taken: then nothing becomes visible but through the committer.
+    pub checkpointing: bool,
     /// The operator: job id, clock, metrics.
     pub operator: OperatorContext,
 }
+
+/// What a writer has written and closed, and what is left to be done to make it visible, in the connector's own JSON form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committable(pub String);
 
 /// Writes rows, on behalf of one subtask.
 pub trait SinkWriter: Send {
@@ -119,8 +137,16 @@ pub trait SinkWriter: Send {
         Ok(())
     }
 
-    /// Makes visible what can be: a flush element passed, or the buffer timeout.
+    /// Makes visible what it has written since the last [`SinkWriter::prepare_commit`], at once: a flush element passed. No checkpoint
+    /// covers that, so a restart from an earlier one writes it again.
     fn flush(&mut self) -> Result<()>;
+
+    /// A barrier has passed (`checkpoint`), or all input has ended and [`SinkWriter::finish`] was called (none): closes what it has
+    /// written, without making it visible, and says how that is done. Sinks whose rows are visible when they are written have nothing to
+    /// say.
+    fn prepare_commit(&mut self, _checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
+        Ok(Vec::new())
+    }
 
     /// When it wants [`SinkWriter::on_time`] (rolling by age).
     fn next_timer(&self) -> Option<i64> {
@@ -132,8 +158,27 @@ pub trait SinkWriter: Send {
         Ok(())
     }
 
-    /// The input has ended: commits all. Not called when the job fails or is cancelled; then what is not whole stays invisible.
+    /// The input has ended: writes out all; [`SinkWriter::prepare_commit`] follows. Not called when the job fails or is cancelled; then
+    /// what is not committed stays invisible.
     fn finish(&mut self) -> Result<()>;
+}
+
+/// Makes visible what the writers of a sink have prepared. One a sink, in the JobMaster, called beside its main thread, one call after
+/// another. A checkpoint keeps its state as it was *before* the committables of that checkpoint were committed, and those.
+pub trait Committer: Send {
+    /// Before the tasks are deployed, at each start: begins with the state of a checkpoint, commits its committables (again), and removes
+    /// what earlier attempts of this job, or of the one that took the checkpoint, have left behind. None: begins with nothing.
+    fn recover(&mut self, state: Option<&str>, committables: &[Committable]) -> Result<()>;
+
+    /// The committables of all writers at one checkpoint that is complete, or at the end of all input: makes them visible. Those that
+    /// are visible already are no error.
+    fn commit(&mut self, committables: &[Committable]) -> Result<()>;
+
+    /// The job has ended, and these will never be committed: no complete checkpoint holds them.
+    fn abort(&mut self, committables: &[Committable]) -> Result<()>;
+
+    /// Its state, in the connector's own JSON form.
+    fn snapshot(&self) -> String;
 }
 
 /// Makes sources and sinks from their specs: the connectors of this process.
@@ -143,6 +188,11 @@ pub trait ConnectorFactory: Send + Sync {
 
     /// A writer of a sink.
     fn sink(&self, spec: &SinkSpec, context: SinkContext) -> Result<Box<dyn SinkWriter>>;
+
+    /// The committer of a sink of a job; none when its rows are visible when they are written. Made before the first writer.
+    fn committer(&self, _spec: &SinkSpec, _job: JobId, _operator: OperatorId) -> Result<Option<Box<dyn Committer>>> {
+        Ok(None)
+    }
 
     /// A job has ended, well or not: what was kept for its sources and sinks is kept no longer.
     fn release_job(&self, _job: JobId) {}

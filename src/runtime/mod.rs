@@ -21,7 +21,8 @@ pub mod task;
 pub mod time;
 
 pub use connector::{
-    ConnectorFactory, ReaderContext, SinkContext, SinkWriter, Source, SourceEvent, SourceReader, Split, SplitEnumerator,
+    Committable, Committer, ConnectorFactory, ReaderContext, SinkContext, SinkWriter, Source, SourceEvent, SourceReader, Split,
+    SplitEnumerator,
 };
 pub use element::{FlushId, StreamElement, WatermarkStatus};
 pub use environment::{Environment, OperatorContext, OperatorFactory, OperatorMetrics};

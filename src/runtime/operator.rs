@@ -1,8 +1,8 @@
 //! The contract of an operator: batches, watermarks and time in, batches and watermarks out; its state behind [`StateTable`].
 
-use super::{OperatorContext, StateTableSnapshot, WatermarkStatus};
+use super::{Committable, OperatorContext, StateTableSnapshot, WatermarkStatus};
 use crate::error::Result;
-use crate::types::{Batch, InputNumber, KeyGroupRange, Watermark};
+use crate::types::{Batch, CheckpointId, InputNumber, KeyGroupRange, Watermark};
 
 /// Where an operator's output goes: by direct call into the next operator of the chain, or into a result partition.
 pub trait Output {
@@ -64,6 +64,12 @@ pub trait Operator: Send {
     /// A flush element passes: sinks make visible what they have; operators that hold rows back merely for speed emit them.
     fn flush(&mut self, _output: &mut dyn Output) -> Result<()> {
         Ok(())
+    }
+
+    /// A barrier has passed, before the state is frozen, or (none) the operator has finished: what it has written and is to be made visible
+    /// by its sink's committer.
+    fn prepare_commit(&mut self, _checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
+        Ok(Vec::new())
     }
 
     /// Whether no further input can change the output (a LIMIT that is reached): the task may end its sources.

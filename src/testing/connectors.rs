@@ -95,6 +95,15 @@ impl SplitEnumerator for ScriptedEnumerator {
     fn assign_all_at_start(&self) -> bool {
         true
     }
+
+    fn snapshot(&self) -> String {
+        String::new()
+    }
+
+    fn restore(&mut self, _state: &str) -> Result<()> {
+        self.0 = None;
+        Ok(())
+    }
 }
 
 /// Reads one split after the other; the preferred one first.
@@ -107,7 +116,8 @@ struct ScriptedReader {
 impl SourceReader for ScriptedReader {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         for split in splits {
-            self.open.push_back((split.id, self.scripts[split.id.0 as usize].clone().into()));
+            let read = split.state.parse().unwrap_or(0);
+            self.open.push_back((split.id, self.scripts[split.id.0 as usize][read..].to_vec().into()));
         }
         Ok(())
     }
@@ -143,8 +153,9 @@ impl SourceReader for ScriptedReader {
         }
     }
 
-    fn snapshot(&self) -> Vec<Split> {
-        self.open.iter().map(|(id, _)| Split { id: *id, state: String::new() }).collect()
+    fn snapshot(&self) -> Result<Vec<Split>> {
+        let read = |id: &SplitId, left: &VecDeque<Scripted>| self.scripts[id.0 as usize].len() - left.len();
+        Ok(self.open.iter().map(|(id, left)| Split { id: *id, state: read(id, left).to_string() }).collect())
     }
 }
 

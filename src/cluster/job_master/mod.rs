@@ -98,7 +98,7 @@ impl JobMaster {
             return self.request_slots(main);
         }
         main.run_blocking(
-            move || Sources::open(&deployment::sources(&graph), &environment),
+            move || Sources::open(&deployment::sources(&graph), &environment, &BTreeMap::new()),
             |master, main, opened| match opened {
                 Ok(sources) => {
                     master.sources = sources;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::{JobMaster, RequestSplits, is_live};
 use crate::cluster::deployment::SourceOfVertex;
 use crate::cluster::execution_graph::Execution;
-use crate::cluster::split_coordinator::{Assignment, Push, SplitCoordinator};
+use crate::cluster::split_coordinator::{Assignment, Push, SourceCheckpoint, SplitCoordinator};
 use crate::cluster::task_executor::PushSplits;
 use crate::error::{Error, Result};
 use crate::rpc::{Answer, Handle, MainThread, Reply};
 use crate::runtime::{Environment, Split, SplitEnumerator};
-use crate::types::{OperatorId, VertexId};
+use crate::types::{OperatorId, SubtaskIndex, VertexId};
 
 /// The sources of a job by operator.
 #[derive(Default)]
@@ -22,18 +22,44 @@ struct CoordinatedSource {
     name: String,
     /// Away while it discovers, beside the main thread.
     enumerator: Option<Box<dyn SplitEnumerator>>,
+    /// What the enumerator had found when its splits were last taken over.
+    found: String,
     discovery_interval: Option<Duration>,
     coordinator: SplitCoordinator<Reply<Assignment>>,
 }
 
 impl Sources {
     /// Makes the enumerators and lets them look for the first time. May block.
-    pub(super) fn open(sources: &[SourceOfVertex], environment: &Environment) -> Result<Self> {
+    /// With the state of a checkpoint they go on from there.
+    pub(super) fn open(
+        sources: &[SourceOfVertex],
+        environment: &Environment,
+        restored: &BTreeMap<OperatorId, SourceCheckpoint>,
+    ) -> Result<Self> {
         let open = |source: &SourceOfVertex| {
-            let opened = CoordinatedSource::open(source, environment);
+            let opened = CoordinatedSource::open(source, environment, restored.get(&source.operator));
             Ok((source.operator, opened.map_err(|error| error.in_operator(&source.name))?))
         };
         Ok(Sources(sources.iter().map(open).collect::<Result<_>>()?))
+    }
+
+    /// What a checkpoint keeps, asked when all its barriers have passed: `received` says how many splits each reader had received by then
+    /// in this attempt ([`SplitCoordinator::unassigned`]).
+    #[expect(dead_code, reason = "the contract of checkpoints, which come next")]
+    pub(super) fn snapshot(&self, received: impl Fn(OperatorId, SubtaskIndex) -> u64) -> BTreeMap<OperatorId, SourceCheckpoint> {
+        let checkpoint = |(operator, source): (&OperatorId, &CoordinatedSource)| {
+            let unassigned = source.coordinator.unassigned(|subtask| received(*operator, subtask));
+            (*operator, SourceCheckpoint { enumerator: source.found.clone(), unassigned })
+        };
+        self.0.iter().map(checkpoint).collect()
+    }
+
+    /// The checkpoint of [`Sources::snapshot`] is complete.
+    #[expect(dead_code, reason = "the contract of checkpoints, which come next")]
+    pub(super) fn completed(&mut self, received: impl Fn(OperatorId, SubtaskIndex) -> u64) {
+        for (operator, source) in &mut self.0 {
+            source.coordinator.forget(|subtask| received(*operator, subtask));
+        }
     }
 
     /// The sources that look for splits again and again.
@@ -44,13 +70,18 @@ impl Sources {
 }
 
 impl CoordinatedSource {
-    fn open(source: &SourceOfVertex, environment: &Environment) -> Result<Self> {
+    fn open(source: &SourceOfVertex, environment: &Environment, restored: Option<&SourceCheckpoint>) -> Result<Self> {
         let mut enumerator = environment.connectors.source(&source.spec)?.enumerator(source.parallelism)?;
         let discovery_interval = enumerator.discovery_interval_ms().map(Duration::from_millis);
         let mut coordinator = SplitCoordinator::new(source.parallelism, enumerator.assign_all_at_start());
+        if let Some(restored) = restored {
+            enumerator.restore(&restored.enumerator)?;
+            coordinator.discovered(restored.unassigned.clone(), false);
+        }
         coordinator.discovered(enumerator.discover()?, discovery_interval.is_none());
+        let found = enumerator.snapshot();
         let (vertex, name) = (source.vertex, source.name.clone());
-        Ok(CoordinatedSource { vertex, name, enumerator: Some(enumerator), discovery_interval, coordinator })
+        Ok(CoordinatedSource { vertex, name, enumerator: Some(enumerator), found, discovery_interval, coordinator })
     }
 }
 
@@ -93,6 +124,7 @@ impl JobMaster {
         main: &MainThread<Self>,
     ) {
         let Some(source) = self.sources.0.get_mut(&operator) else { return };
+        source.found = enumerator.snapshot();
         source.enumerator = Some(enumerator);
         let vertex = source.vertex;
         let (answers, pushes) = source.coordinator.discovered(splits, false);

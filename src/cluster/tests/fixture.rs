@@ -87,6 +87,15 @@ impl SplitEnumerator for TestEnumerator {
     fn assign_all_at_start(&self) -> bool {
         self.all_at_start
     }
+
+    fn snapshot(&self) -> String {
+        self.next.to_string()
+    }
+
+    fn restore(&mut self, state: &str) -> Result<()> {
+        self.next = state.parse().unwrap();
+        Ok(())
+    }
 }
 
 /// Operators that do what their names say: `by zero` fails, `panics` panics, `too big` does when it is built; all else hands on.

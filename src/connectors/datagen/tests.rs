@@ -44,7 +44,7 @@ fn rows_come_at_their_rate_and_go_on_after_a_snapshot() {
     assert_eq!(due(), 0);
     clock.advance_to(1_500);
     assert_eq!((due(), due()), (10, 0));
-    assert!(reader.snapshot()[0].state.contains("\"next\":12"));
+    assert!(reader.snapshot().unwrap()[0].state.contains("\"next\":12"));
 }
 
 #[test]

@@ -81,6 +81,12 @@ impl Open {
     }
 }
 
+fn no_rewind(table: &ObjectPath) -> Error {
+    Error::unsupported(format!("a checkpoint of a job that reads the stream of table {table}"))
+        .with_detail("the rows of a stream of the program cannot be read again")
+        .with_hint("register record batches, read a table of files, or run the job without checkpoints")
+}
+
 impl SourceReader for EmbeddedReader {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         for split in splits {
@@ -114,7 +120,12 @@ impl SourceReader for EmbeddedReader {
         }))
     }
 
-    fn snapshot(&self) -> Vec<Split> {
-        self.open.iter().map(|open| Split { id: open.id, state: open.read.to_string() }).collect()
+    /// Of a stream nothing can be read again; one that was read to its end need not be.
+    fn snapshot(&self) -> Result<Vec<Split>> {
+        let split = |open: &Open| match open.source {
+            Opened::Batches(_) => Ok(Split { id: open.id, state: open.read.to_string() }),
+            Opened::Stream { .. } => Err(no_rewind(&self.table)),
+        };
+        self.open.iter().map(split).collect()
     }
 }

@@ -117,6 +117,7 @@ impl Source for FilesystemSource {
             parallelism,
             known: HashSet::new(),
             splits: 0,
+            complete: false,
         }))
     }
 

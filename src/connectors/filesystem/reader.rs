@@ -172,8 +172,8 @@ impl SourceReader for FileReader {
         }
     }
 
-    fn snapshot(&self) -> Vec<Split> {
-        self.shared.lock().open.iter().map(|(id, open)| open.split.to_split(*id)).collect()
+    fn snapshot(&self) -> Result<Vec<Split>> {
+        Ok(self.shared.lock().open.iter().map(|(id, open)| open.split.to_split(*id)).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The splits of a table of files, and who finds them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use regex::Regex;
@@ -40,7 +40,7 @@ impl FileSplit {
 
     /// With its id, in JSON form.
     pub fn to_split(&self, id: SplitId) -> Split {
-        Split { id, state: serde_json::to_string(self).expect("a file split has only plain fields") }
+        Split { id, state: serde_json::to_string(self).expect("a file split has plain fields, its path is text") }
     }
 }
 
@@ -65,6 +65,16 @@ pub struct FileEnumerator {
     pub known: HashSet<PathBuf>,
     /// Splits so far.
     pub splits: u64,
+    /// Whether there is nothing to look for any more: a bounded table was looked at before a restart.
+    pub complete: bool,
+}
+
+/// What a checkpoint keeps of the enumerator.
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    /// Files that are not to be found again, sorted.
+    files: BTreeSet<PathBuf>,
+    splits: u64,
 }
 
 impl FileEnumerator {
@@ -94,6 +104,9 @@ impl FileEnumerator {
 impl SplitEnumerator for FileEnumerator {
     fn discover(&mut self) -> Result<Vec<Split>> {
         let mut found = Vec::new();
+        if self.complete {
+            return Ok(found);
+        }
         let listed = self.path.list()?;
         self.check_partitions(&listed)?;
         for path in listed {
@@ -107,6 +120,10 @@ impl SplitEnumerator for FileEnumerator {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(io_error("read", &path, error)),
             };
+            if path.to_str().is_none() {
+                return Err(Error::unsupported(format!("file name '{}', which is not UTF-8,", path.display()))
+                    .with_hint("rename the file"));
+            }
             let compressed = Compression::of(&path) != Compression::None;
             let ranges = if compressed { vec![(0, None)] } else { self.ranges(size) };
             for (start, end) in ranges {
@@ -125,5 +142,20 @@ impl SplitEnumerator for FileEnumerator {
 
     fn assign_all_at_start(&self) -> bool {
         self.all_at_start
+    }
+
+    fn snapshot(&self) -> String {
+        // A bounded table is looked at once.
+        let files = if self.interval_ms.is_some() { self.known.iter().cloned().collect() } else { BTreeSet::new() };
+        serde_json::to_string(&Found { files, splits: self.splits }).expect("names of files are text: others are refused")
+    }
+
+    fn restore(&mut self, state: &str) -> Result<()> {
+        let found: Found = serde_json::from_str(state)
+            .map_err(|error| Error::internal(format!("the state of a file enumerator is not readable: {error}")))?;
+        self.known = found.files.into_iter().collect();
+        self.splits = found.splits;
+        self.complete = self.interval_ms.is_none();
+        Ok(())
     }
 }

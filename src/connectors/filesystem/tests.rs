@@ -216,7 +216,7 @@ fn a_reader_goes_on_where_a_snapshot_was_taken() {
         let SourceEvent::Batch(_, batch) = next_event(&mut *reader).unwrap() else { panic!("a batch is due") };
         first.push(batch);
     }
-    let snapshot = reader.snapshot();
+    let snapshot = reader.snapshot().unwrap();
     let mut restored = source.reader(reader_context(VirtualClock::new(0), 0, 1, 50)).unwrap();
     restored.add_splits(snapshot).unwrap();
     let mut all = lines(&first, &spec.schema);

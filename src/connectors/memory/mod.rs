@@ -148,6 +148,16 @@ impl SplitEnumerator for OneSplit {
     fn assign_all_at_start(&self) -> bool {
         false
     }
+
+    /// Nothing: the one split was given out before anyone could ask.
+    fn snapshot(&self) -> String {
+        String::new()
+    }
+
+    fn restore(&mut self, _state: &str) -> Result<()> {
+        self.given = true;
+        Ok(())
+    }
 }
 
 /// How far a table was read.
@@ -277,8 +287,8 @@ impl SourceReader for MemoryReader {
         }))
     }
 
-    fn snapshot(&self) -> Vec<Split> {
-        self.split.iter().map(|(id, position)| position.to_split(*id)).collect()
+    fn snapshot(&self) -> Result<Vec<Split>> {
+        Ok(self.split.iter().map(|(id, position)| position.to_split(*id)).collect())
     }
 }
 

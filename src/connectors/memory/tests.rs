@@ -68,7 +68,7 @@ fn the_changelog_is_followed_until_it_is_finished() {
         _ => Vec::new(),
     };
     assert_eq!(rows(&mut *reader), ["+I a", "-D a"]);
-    let snapshot = reader.snapshot();
+    let snapshot = reader.snapshot().unwrap();
     assert_eq!(rows(&mut *reader), ["+I b"]);
     assert!(poll_event(&mut *reader).is_none());
     let mut restored = source.reader(reader_context(VirtualClock::new(0), 0, 1, 2)).unwrap();

@@ -38,7 +38,7 @@ impl Reading {
 /// Columns: key group, number of the split, its state, its watermark; without number and state, the watermark of the source.
 impl StateTable for Reading {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let splits = self.reader.snapshot();
+        let splits = self.reader.snapshot()?;
         let own = self.key_groups.groups().map(|group| (group, None, None, self.splits.emitted().0));
         let rows: Vec<(u16, Option<i64>, Option<&str>, i64)> = splits
             .iter()

@@ -272,7 +272,7 @@ fn splits_and_watermarks_survive_a_restart_with_another_parallelism() {
         let range = source.context.key_groups;
         source.state()[0].1.restore(&snapshot, range).unwrap();
         assert_eq!(source.reading.splits.emitted(), Watermark(10));
-        let splits = source.reading.reader.snapshot();
+        let splits = source.reading.reader.snapshot().unwrap();
         assert!(splits.len() < 4, "they are shared out");
         watermarks.extend(splits.iter().map(|split| (split.id.0, source.reading.splits.highest_of(split.id).0)));
     }

@@ -1,0 +1,240 @@
+//! Texts and bytes: the ends of all values, and their bytes one after another.
+
+use std::fmt::{self, Debug};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewBuilder};
+use arrow::datatypes::{BinaryViewType, ByteViewType, StringViewType};
+
+use super::column::{ColumnStore, Place};
+use super::nulls::{Nulls, take_nulls};
+use crate::error::{Error, Result};
+
+/// Texts up to this length stand in Arrow's view itself.
+const INLINE_BYTES: usize = 12;
+
+/// A type of text, and how many texts are kept as one.
+pub(super) trait TextType: ByteViewType {
+    /// All texts of a chunk, one after another.
+    type Joined: Debug + Clone + Default + Send + Sync;
+
+    fn push(joined: &mut Self::Joined, text: &Self::Native);
+    fn get(joined: &Self::Joined, range: Range<usize>) -> &Self::Native;
+    fn length(joined: &Self::Joined) -> usize;
+    fn capacity(joined: &Self::Joined) -> usize;
+    fn reserve(joined: &mut Self::Joined, bytes: usize);
+    fn shrink(joined: &mut Self::Joined);
+}
+
+impl TextType for StringViewType {
+    type Joined = String;
+
+    fn push(joined: &mut String, text: &str) {
+        joined.push_str(text);
+    }
+    #[inline]
+    fn get(joined: &String, range: Range<usize>) -> &str {
+        &joined[range]
+    }
+    fn length(joined: &String) -> usize {
+        joined.len()
+    }
+    fn capacity(joined: &String) -> usize {
+        joined.capacity()
+    }
+    fn reserve(joined: &mut String, bytes: usize) {
+        joined.reserve(bytes);
+    }
+    fn shrink(joined: &mut String) {
+        joined.shrink_to_fit();
+    }
+}
+
+impl TextType for BinaryViewType {
+    type Joined = Vec<u8>;
+
+    fn push(joined: &mut Vec<u8>, text: &[u8]) {
+        joined.extend_from_slice(text);
+    }
+    #[inline]
+    fn get(joined: &Vec<u8>, range: Range<usize>) -> &[u8] {
+        &joined[range]
+    }
+    fn length(joined: &Vec<u8>) -> usize {
+        joined.len()
+    }
+    fn capacity(joined: &Vec<u8>) -> usize {
+        joined.capacity()
+    }
+    fn reserve(joined: &mut Vec<u8>, bytes: usize) {
+        joined.reserve(bytes);
+    }
+    fn shrink(joined: &mut Vec<u8>) {
+        joined.shrink_to_fit();
+    }
+}
+
+/// A column of texts.
+pub(super) struct TextColumn<T: TextType> {
+    chunks: Vec<Arc<Chunk<T>>>,
+    any_nulls: bool,
+    bytes: usize,
+}
+
+struct Chunk<T: TextType> {
+    ends: Vec<u32>,
+    joined: T::Joined,
+    nulls: Nulls,
+}
+
+impl<T: TextType> Default for Chunk<T> {
+    fn default() -> Self {
+        Chunk { ends: Vec::new(), joined: T::Joined::default(), nulls: Nulls::default() }
+    }
+}
+
+impl<T: TextType> Clone for Chunk<T> {
+    fn clone(&self) -> Self {
+        Chunk { ends: self.ends.clone(), joined: self.joined.clone(), nulls: self.nulls.clone() }
+    }
+}
+
+impl<T: TextType> Default for TextColumn<T> {
+    fn default() -> Self {
+        TextColumn { chunks: Vec::new(), any_nulls: false, bytes: 0 }
+    }
+}
+
+impl<T: TextType> Clone for TextColumn<T> {
+    fn clone(&self) -> Self {
+        TextColumn { chunks: self.chunks.clone(), any_nulls: self.any_nulls, bytes: self.bytes }
+    }
+}
+
+impl<T: TextType> Debug for TextColumn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TextColumn({} chunks, {} bytes)", self.chunks.len(), self.bytes)
+    }
+}
+
+impl<T: TextType> Chunk<T> {
+    fn bytes(&self) -> usize {
+        self.ends.capacity() * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
+    }
+
+    #[inline]
+    fn range(&self, row: usize) -> Range<usize> {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        start..self.ends[row] as usize
+    }
+
+    fn push(&mut self, text: &T::Native) {
+        T::push(&mut self.joined, text);
+        self.ends.push(T::length(&self.joined) as u32);
+    }
+}
+
+impl<T: TextType> TextColumn<T> {
+    fn change(&mut self, chunk: usize, change: impl FnOnce(&mut Chunk<T>)) {
+        let chunk = Arc::make_mut(&mut self.chunks[chunk]);
+        self.bytes -= chunk.bytes();
+        change(chunk);
+        self.bytes += chunk.bytes();
+        self.any_nulls |= chunk.nulls.any();
+    }
+
+    /// The text of a place; none where there is no row. A NULL is an empty text here.
+    #[inline]
+    pub(super) fn text(&self, place: &Place) -> Option<&T::Native> {
+        let chunk = self.chunks.get(place.chunk as usize)?;
+        Some(T::get(&chunk.joined, chunk.range(place.row as usize)))
+    }
+}
+
+impl<T: TextType> ColumnStore for TextColumn<T> {
+    fn open(&mut self, chunk: usize) {
+        if chunk == self.chunks.len() {
+            self.chunks.push(Arc::default());
+        }
+    }
+
+    fn append(&mut self, chunk: usize, array: &ArrayRef) -> Result<()> {
+        let texts = array.as_byte_view::<T>();
+        let added: usize = texts.lengths().map(|length| length as usize).sum();
+        if T::length(&self.chunks[chunk].joined) + added > u32::MAX as usize {
+            return Err(Error::internal("more than 4 GB of text in a chunk of rows"));
+        }
+        self.change(chunk, |chunk| {
+            chunk.nulls.append(chunk.ends.len(), texts.nulls());
+            T::reserve(&mut chunk.joined, added);
+            chunk.ends.reserve(texts.len());
+            for row in 0..texts.len() {
+                if texts.is_valid(row) {
+                    chunk.push(texts.value(row));
+                } else {
+                    chunk.ends.push(T::length(&chunk.joined) as u32);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn seal(&mut self, chunk: usize) {
+        self.change(chunk, |chunk| {
+            chunk.ends.shrink_to_fit();
+            T::shrink(&mut chunk.joined);
+        });
+    }
+
+    fn keep(&mut self, chunk: usize, rows: &[u32]) {
+        self.change(chunk, |chunk| {
+            let mut kept = Chunk::<T> { nulls: chunk.nulls.kept(rows), ..Chunk::default() };
+            T::reserve(&mut kept.joined, rows.iter().map(|row| chunk.range(*row as usize).len()).sum());
+            kept.ends.reserve_exact(rows.len());
+            rows.iter().for_each(|row| kept.push(T::get(&chunk.joined, chunk.range(*row as usize))));
+            *chunk = kept;
+        });
+    }
+
+    fn release(&mut self, chunk: usize) {
+        self.bytes -= self.chunks[chunk].bytes();
+        self.chunks[chunk] = Arc::default();
+    }
+
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.bytes = 0;
+    }
+
+    fn take(&self, places: &[Place]) -> Result<ArrayRef> {
+        let nulls = take_nulls(places, self.any_nulls, |chunk| &self.chunks[chunk].nulls);
+        let long = |place: &Place| {
+            let chunk = self.chunks.get(place.chunk as usize)?;
+            Some(chunk.range(place.row as usize).len()).filter(|length| *length > INLINE_BYTES)
+        };
+        // One block for all of them, if it is not too long for one.
+        let bytes: usize = places.iter().filter_map(long).sum();
+        let block = bytes.clamp(1, i32::MAX as usize) as u32;
+        let mut texts = GenericByteViewBuilder::<T>::with_capacity(places.len()).with_fixed_block_size(block);
+        for (row, place) in places.iter().enumerate() {
+            match self.text(place) {
+                Some(text) if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) => texts.append_value(text),
+                _ => texts.append_null(),
+            }
+        }
+        Ok(Arc::new(texts.finish()))
+    }
+
+    fn chunk_bytes(&self, chunk: usize) -> usize {
+        self.chunks[chunk].bytes()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn boxed_clone(&self) -> Box<dyn ColumnStore> {
+        Box::new(self.clone())
+    }
+}

@@ -10,8 +10,9 @@ use std::fmt;
 use super::describe::describe;
 use super::sort::SortStrategy;
 use super::upsert_keys::{is_constant, upsert_keys};
-use super::{LogicalPlan, PlannerContext, ScanTable};
+use super::{LogicalPlan, PlannerContext, ScanTable, rank};
 use crate::error::{Error, ErrorKind, Result};
+use crate::stream_graph::{RankSpec, RankStrategy};
 use crate::types::{ChangelogMode, Schema};
 
 /// How updates of rows show in a stream.
@@ -156,8 +157,24 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         }
         // A left row is taken back and comes again whenever the right row changes.
         LogicalPlan::ScalarJoin { .. } => ALL,
+        LogicalPlan::Rank { input, spec, .. } => {
+            let updating = modifications(input, cx)?.any();
+            rank_modifications(spec, rank::choose(spec, input.schema(), updating)?)
+        }
+        LogicalPlan::Over { spec, .. } => return Err(rank::unsupported_over(spec)),
         LogicalPlan::Join { .. } => return Err(unsupported_join()),
     })
+}
+
+fn rank_modifications(spec: &RankSpec, strategy: RankStrategy) -> Modifications {
+    let (inserts, updates) = (Modifications::default(), Modifications { updates: true, deletes: false });
+    let places = rank::has_places(spec);
+    match strategy {
+        RankStrategy::FirstToCome | RankStrategy::Earliest(_) | RankStrategy::Window { .. } => inserts,
+        RankStrategy::LastToCome | RankStrategy::Latest(_) => updates,
+        RankStrategy::AppendFast if places => updates,
+        RankStrategy::Retract | RankStrategy::AppendFast => Modifications { updates: places, deletes: true },
+    }
 }
 
 pub(super) fn unsupported_join() -> Error {
@@ -168,7 +185,7 @@ pub(super) fn unsupported_join() -> Error {
 /// Whether the node, which emits updates, sends `-U`.
 fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog]) -> bool {
     match plan {
-        LogicalPlan::Aggregate { .. } | LogicalPlan::Sort { .. } => needs_before,
+        LogicalPlan::Aggregate { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Rank { .. } => needs_before,
         LogicalPlan::Project { .. }
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }

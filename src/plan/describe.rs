@@ -2,6 +2,7 @@
 //!
 //! Plans and StreamGraphs show the same lines, so that a node is found again from stage to stage.
 
+pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
@@ -19,6 +20,8 @@ pub fn describe(plan: &LogicalPlan) -> String {
         LogicalPlan::WindowTableFunction { input, window, .. } => window_table_function(window, input.schema()),
         LogicalPlan::Aggregate { input, keys, aggregates, .. } => group_aggregate(keys, aggregates, false, input.schema()),
         LogicalPlan::WindowAggregate { input, spec, schema } => window_aggregate(spec, schema, input.schema()),
+        LogicalPlan::Over { input, spec, schema } => over(spec, schema, input.schema()),
+        LogicalPlan::Rank { input, spec, schema } => rank(spec, None, schema, input.schema()),
         LogicalPlan::Join { left, right, join_type, condition, .. } => {
             let both = concat(left.schema(), right.schema());
             format!("Join(joinType=[{}], where=[{}])", join_name(*join_type), expr_text(condition, &both))
@@ -175,7 +178,8 @@ pub fn concat(left: &Schema, right: &Schema) -> Schema {
     Schema::new(left.fields.iter().chain(&right.fields).cloned().collect::<Vec<Field>>())
 }
 
-fn aggregate_item(call: &AggregateCall, retract: bool, input: &Schema) -> String {
+/// `COUNT(v) AS n`.
+pub(super) fn aggregate_item(call: &AggregateCall, retract: bool, input: &Schema) -> String {
     let args = if call.args.is_empty() { "*".to_string() } else { column_list(&call.args, input) };
     let distinct = if call.distinct { "DISTINCT " } else { "" };
     let suffix = if retract { "_RETRACT" } else { "" };

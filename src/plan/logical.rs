@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::stream_graph::{JoinType, WatermarkSpec, WindowAggregateSpec, WindowSpec};
+use crate::stream_graph::{JoinType, OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowSpec};
 use crate::types::{Schema, SchemaRef, Value};
 
 /// The table of a scan or a sink.
@@ -106,6 +106,25 @@ pub enum LogicalPlan {
         /// Output columns.
         schema: SchemaRef,
     },
+    /// Calls with OVER, all over one window. Output: input columns, then the calls.
+    Over {
+        /// Input.
+        input: Box<LogicalPlan>,
+        /// Window and calls.
+        spec: OverSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
+    /// The first rows of each partition: made by a rule from a Filter over ROW_NUMBER. Output: input columns, then the number
+    /// if asked for.
+    Rank {
+        /// Input.
+        input: Box<LogicalPlan>,
+        /// Partition, order and range.
+        spec: RankSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
     /// A join. Output: left columns, then right ones (Semi, Anti: left ones).
     Join {
         /// Left input.
@@ -168,6 +187,8 @@ impl LogicalPlan {
             | LogicalPlan::WindowTableFunction { schema, .. }
             | LogicalPlan::Aggregate { schema, .. }
             | LogicalPlan::WindowAggregate { schema, .. }
+            | LogicalPlan::Over { schema, .. }
+            | LogicalPlan::Rank { schema, .. }
             | LogicalPlan::Join { schema, .. }
             | LogicalPlan::ScalarJoin { schema, .. }
             | LogicalPlan::Union { schema, .. }
@@ -186,6 +207,8 @@ impl LogicalPlan {
             | LogicalPlan::WindowTableFunction { input, .. }
             | LogicalPlan::Aggregate { input, .. }
             | LogicalPlan::WindowAggregate { input, .. }
+            | LogicalPlan::Over { input, .. }
+            | LogicalPlan::Rank { input, .. }
             | LogicalPlan::Sort { input, .. }
             | LogicalPlan::Sink { input, .. } => vec![input],
             LogicalPlan::Join { left, right, .. } | LogicalPlan::ScalarJoin { left, right, .. } => vec![left, right],
@@ -222,6 +245,8 @@ impl LogicalPlan {
             LogicalPlan::WindowAggregate { input, spec, schema } => {
                 LogicalPlan::WindowAggregate { input: boxed(input)?, spec, schema }
             }
+            LogicalPlan::Over { input, spec, schema } => LogicalPlan::Over { input: boxed(input)?, spec, schema },
+            LogicalPlan::Rank { input, spec, schema } => LogicalPlan::Rank { input: boxed(input)?, spec, schema },
             LogicalPlan::Join { left, right, join_type, condition, schema } => {
                 LogicalPlan::Join { left: boxed(left)?, right: boxed(right)?, join_type, condition, schema }
             }

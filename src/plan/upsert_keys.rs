@@ -4,6 +4,7 @@
 
 use super::LogicalPlan;
 use super::changelog::Changelog;
+use super::rank;
 use crate::expr::{CastMode, Expr};
 use crate::stream_graph::WindowProperty;
 use crate::types::{DataType, TypeKind};
@@ -36,6 +37,8 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
             let window = spec.properties.iter().position(|property| *property != WindowProperty::Time);
             window.map(|position| (0..spec.keys.len()).chain([first + position]).collect()).into_iter().collect()
         }
+        LogicalPlan::Over { .. } => input_keys(),
+        LogicalPlan::Rank { input, spec, .. } => rank::upsert_keys(spec, input.schema().len(), input_keys()),
         LogicalPlan::Values { rows, .. } if rows.len() <= 1 => vec![Vec::new()],
         LogicalPlan::Values { .. } | LogicalPlan::Union { .. } | LogicalPlan::Join { .. } => Vec::new(),
     }
@@ -88,7 +91,8 @@ fn keeps_values_apart(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-fn sorted(mut key: Vec<usize>) -> Vec<usize> {
+/// A key as it is kept: rising, each column once.
+pub(super) fn sorted(mut key: Vec<usize>) -> Vec<usize> {
     key.sort_unstable();
     key.dedup();
     key

@@ -5,6 +5,7 @@
 
 use super::LogicalPlan;
 use super::describe::{concat, describe};
+use super::rank;
 use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, Expr};
 use crate::stream_graph::WindowSource;
@@ -59,6 +60,18 @@ fn check_node(plan: &LogicalPlan) -> Check {
             check_columns(&window, input.schema().len())?;
             check_columns(&spec.keys, input.schema().len())?;
             check_calls(&spec.aggregates, input.schema())
+        }
+        LogicalPlan::Over { input, spec, schema } => {
+            let width = input.schema().len();
+            check_width(width + spec.calls.len(), schema.len())?;
+            check_columns(&spec.partition_keys, width)?;
+            check_columns(&spec.order_keys.iter().map(|key| key.column).collect::<Vec<_>>(), width)?;
+            check_calls(&spec.calls, input.schema())
+        }
+        LogicalPlan::Rank { input, spec, schema } => {
+            let width = input.schema().len();
+            check_width(width + usize::from(spec.output_number), schema.len())?;
+            check_columns(&rank::read_columns(spec).collect::<Vec<_>>(), width)
         }
         LogicalPlan::Join { left, right, condition, .. } => check_expr(condition, &concat(left.schema(), right.schema())),
         LogicalPlan::ScalarJoin { left, right, schema } => check_width(left.schema().len() + right.schema().len(), schema.len()),

@@ -44,6 +44,12 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             Some(WindowTrace { columns, time_type })
         }
         LogicalPlan::Filter { input, .. } => trace(input),
+        // Rows come out when the window ends, still in it.
+        LogicalPlan::Rank { input, spec, .. } if spec.window.is_some() => {
+            let mut below = trace(input)?;
+            below.columns.extend(spec.output_number.then_some(None));
+            Some(below)
+        }
         LogicalPlan::Project { input, exprs, .. } => {
             let below = trace(input)?;
             let columns = exprs.iter().map(|expr| match expr {

@@ -2,9 +2,13 @@
 
 mod display;
 mod graph;
+mod over;
+mod rank;
 mod spec;
 
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
+pub use over::{FrameBound, FrameUnit, OverFrame, OverSpec};
+pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
 pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec,
     WindowKind, WindowProperty, WindowSource, WindowSpec,

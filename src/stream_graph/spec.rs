@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::rank::RankOperatorSpec;
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::types::{ChangelogMode, Field, ResultId, SchemaRef, Value};
@@ -76,6 +77,8 @@ pub enum OperatorSpec {
         /// Rows passed after them; none = all.
         fetch: Option<u64>,
     },
+    /// ROW_NUMBER with a bound on the number: Top-N and deduplication, also by window.
+    Rank(RankOperatorSpec),
     /// Joins each left row with the one row (or none) of the right input: an uncorrelated scalar subquery. Runs at parallelism 1.
     ScalarJoin(ScalarJoinSpec),
     /// Joins two changing tables that are both kept for ever. Rows with equal keys meet in one subtask; without keys it runs at

@@ -11,6 +11,7 @@ use super::parts::{BoundAggregate, Stage};
 use super::span::Located;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateFunction, Expr};
+use crate::plan::rank::RANK_FUNCTIONS;
 use crate::types::Value;
 
 /// Functions of the group windows that Flink itself deprecates.
@@ -36,9 +37,16 @@ const GROUP_WINDOWS: [&str; 15] = [
 const UNIT_FIRST: [&str; 2] = ["TIMESTAMPADD", "TIMESTAMPDIFF"];
 
 /// A call's parts, after everything that is not supported was refused.
-struct Call<'e> {
-    args: Vec<&'e FunctionArgExpr>,
-    distinct: bool,
+pub(super) struct Call<'e> {
+    pub(super) args: Vec<&'e FunctionArgExpr>,
+    pub(super) distinct: bool,
+}
+
+impl Call<'_> {
+    /// Whether it is COUNT(*).
+    pub(super) fn is_star(&self, name: &str) -> bool {
+        matches!(self.args.as_slice(), [FunctionArgExpr::Wildcard]) && name == "COUNT"
+    }
 }
 
 impl ExprBinder<'_, '_> {
@@ -46,9 +54,6 @@ impl ExprBinder<'_, '_> {
     pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr> {
         let ast::Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
         let name = function_name(name)?;
-        if over.is_some() {
-            return Err(Error::unsupported(format!("{name}(…) OVER")).with_hint("aggregate with GROUP BY and join the result"));
-        }
         if !within_group.is_empty() {
             return Err(Error::unsupported("WITHIN GROUP"));
         }
@@ -59,6 +64,13 @@ impl ExprBinder<'_, '_> {
             return Err(Error::unsupported(format!("a second list of arguments after {name}")));
         }
         let call = call_parts(&name, args)?;
+        if let Some(over) = over {
+            return self.over_call(&name, &call, filter.as_deref(), over);
+        }
+        if RANK_FUNCTIONS.contains(&name.to_uppercase().as_str()) {
+            let error = Error::new(ErrorKind::Syntax, format!("{name} needs OVER"));
+            return Err(error.with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
+        }
         if let Some(aggregate) = self.binder.cx.functions.aggregate(&name) {
             let aggregate = aggregate.clone();
             return self.aggregate_call(aggregate.as_ref(), &call, filter.as_deref());
@@ -91,6 +103,11 @@ impl ExprBinder<'_, '_> {
         self.binder.call(&name, args)
     }
 
+    /// The arguments of an aggregate.
+    pub(super) fn arguments(&mut self, function: &str, call: &Call<'_>) -> Result<Vec<Expr>> {
+        call.args.iter().map(|arg| self.argument(function, arg)).collect()
+    }
+
     fn argument(&mut self, function: &str, arg: &FunctionArgExpr) -> Result<Expr> {
         match arg {
             FunctionArgExpr::Expr(expr) => self.bind(expr),
@@ -111,13 +128,13 @@ impl ExprBinder<'_, '_> {
             return Err(Error::new(ErrorKind::Grouping, format!("an aggregate is not allowed in {}", self.clause))
                 .with_hint("filter aggregates with HAVING, or compute them in a subquery"));
         };
-        let is_count_star = matches!(call.args.as_slice(), [FunctionArgExpr::Wildcard]) && name == "COUNT";
+        let is_count_star = call.is_star(&name);
         // Arguments and filter are evaluated before the aggregation.
         let outer = std::mem::replace(&mut self.stage, Stage::Input);
         let bound = (|| {
             let args = match is_count_star {
                 true => Vec::new(),
-                false => call.args.iter().map(|arg| self.argument(&name, arg)).collect::<Result<Vec<_>>>()?,
+                false => self.arguments(&name, call)?,
             };
             let filter = filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
             Ok::<_, Error>((args, filter))

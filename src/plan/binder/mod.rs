@@ -17,6 +17,7 @@ mod join;
 mod like;
 mod literal;
 mod operator;
+mod over;
 mod overlaps;
 mod parts;
 mod query;

@@ -1,6 +1,9 @@
 //! What a clause holds beside plain expressions: aggregates and scalar subqueries. Their values are columns that do not exist
 //! yet while the clause is bound; columns beyond the bases of this file stand in for them until their place is known.
 
+use sqlparser::ast;
+
+use super::over::BoundOver;
 use crate::error::Span;
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;
@@ -12,6 +15,9 @@ pub(super) const AGGREGATE_BASE: usize = 1 << 24;
 pub(super) const INPUT_SUBQUERY_BASE: usize = 1 << 25;
 /// Columns from here on stand for subqueries whose value is needed after the aggregation.
 pub(super) const OUTPUT_SUBQUERY_BASE: usize = 1 << 26;
+
+/// Columns from here on stand for calls with OVER.
+pub(super) const OVER_BASE: usize = 1 << 27;
 
 /// Before or after the aggregation: where an expression is evaluated when the query turns out to have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +52,10 @@ pub(super) struct Parts {
     pub input_subqueries: Vec<LogicalPlan>,
     /// Subqueries needed after it.
     pub output_subqueries: Vec<LogicalPlan>,
+    /// Calls with OVER, each once.
+    pub overs: Vec<BoundOver>,
+    /// WINDOW: the windows that OVER can name.
+    pub named_windows: Vec<ast::NamedWindowDefinition>,
     /// Columns named outside of aggregates: position, text and place, for the error that one is not grouped.
     pub named_columns: Vec<(usize, String, Option<Span>)>,
 }

@@ -159,7 +159,7 @@ pub(super) fn sort_and_drop(
 }
 
 /// The position of an expression, added if it is new.
-pub(super) fn position_of(exprs: &mut Vec<Expr>, expr: Expr) -> usize {
+pub(super) fn position_of<T: PartialEq>(exprs: &mut Vec<T>, expr: T) -> usize {
     exprs.iter().position(|known| *known == expr).unwrap_or_else(|| {
         exprs.push(expr);
         exprs.len() - 1

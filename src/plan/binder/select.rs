@@ -10,7 +10,8 @@ use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildc
 
 use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, place};
 use super::grouping::Grouping;
-use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, Parts, Stage, place_columns};
+use super::over::{self, BoundOver};
+use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, OVER_BASE, Parts, Stage, place_columns};
 use super::query::{Ordering, ordinal, position_of, sort_key};
 use super::span::Located;
 use super::state::{Binder, Relation};
@@ -23,10 +24,23 @@ use crate::types::{Schema, TypeKind, Value};
 struct Clauses {
     items: Vec<Alias>,
     having: Option<Expr>,
+    qualify: Option<Expr>,
+    overs: Vec<BoundOver>,
     /// Sort keys as positions in `items` followed by `hidden`.
     keys: Vec<SortKey>,
     /// Expressions of ORDER BY that are not in the select list.
     hidden: Vec<Expr>,
+}
+
+impl Clauses {
+    /// All expressions that are computed after the aggregation, mapped; that of HAVING apart.
+    fn map(&mut self, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<()> {
+        let items = self.items.iter_mut().map(|item| &mut item.expr);
+        for expr in items.chain(&mut self.hidden).chain(&mut self.qualify) {
+            *expr = f(expr.clone())?;
+        }
+        self.overs.iter_mut().try_for_each(|over| over.map(f))
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -42,7 +56,12 @@ impl<'a> Binder<'a> {
         if let Some(selection) = &select.selection {
             from.plan = self.filter(from.plan, &from.scope, selection)?;
         }
-        let mut parts = Parts::default();
+        self.clauses(select, from, ordering, distinct)
+    }
+
+    /// All clauses but FROM and WHERE. Apart, so that the frame of [`Self::select`], on which queries are nested, stays small.
+    fn clauses(&self, select: &ast::Select, from: Relation, ordering: &Ordering<'_>, distinct: bool) -> Result<LogicalPlan> {
+        let mut parts = Parts { named_windows: select.named_window.clone(), ..Parts::default() };
         let group_by = super::grouping::expressions(&select.group_by)?;
         let items = self.select_items(select, &from, group_by.is_some_and(|keys| !keys.is_empty()), &mut parts)?;
         let keys = match group_by {
@@ -58,14 +77,24 @@ impl<'a> Binder<'a> {
             }
             None => None,
         };
-        let mut clauses = Clauses { items, having, keys: Vec::new(), hidden: Vec::new() };
+        let qualify = match &select.qualify {
+            Some(qualify) => {
+                let mut binder = self.output_binder(&from.scope, "QUALIFY", grouped, &mut parts);
+                binder.aliases_last = &items;
+                Some(qualify_condition(binder.bind_condition(qualify, "the condition of QUALIFY")?).at_node(qualify)?)
+            }
+            None => None,
+        };
+        let mut clauses = Clauses { items, having, qualify, overs: Vec::new(), keys: Vec::new(), hidden: Vec::new() };
         self.sort_keys(&mut clauses, &from.scope, ordering, grouped, distinct, &mut parts)?;
+        clauses.overs = std::mem::take(&mut parts.overs);
         let is_aggregation = keys.is_some() || clauses.having.is_some() || !parts.aggregates.is_empty();
         let plan = if is_aggregation {
             self.aggregated(from.plan, keys.unwrap_or_default(), &mut clauses, parts)?
         } else {
-            plain(from.plan, &mut clauses, parts)
+            plain(from.plan, &mut clauses, parts)?
         };
+        let plan = overs(plan, &mut clauses)?;
         Ok(project(plan, clauses, distinct, ordering))
     }
 
@@ -189,16 +218,11 @@ impl<'a> Binder<'a> {
 
     /// Puts the aggregation under the clauses.
     fn aggregated(&self, input: LogicalPlan, keys: Vec<Expr>, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
-        let Parts { aggregates, input_subqueries, output_subqueries, named_columns } = parts;
+        let Parts { aggregates, input_subqueries, output_subqueries, named_columns, .. } = parts;
         let first = input.schema().len();
         let input = join_subqueries(input, input_subqueries);
         let grouping = Grouping::new(keys, aggregates, named_columns, first);
-        for item in &mut clauses.items {
-            item.expr = grouping.after(item.expr.clone())?;
-        }
-        for hidden in &mut clauses.hidden {
-            *hidden = grouping.after(hidden.clone())?;
-        }
+        clauses.map(&mut |expr| grouping.after(expr))?;
         let having = clauses.having.take().map(|having| grouping.after(having)).transpose()?;
         let mut plan = grouping.plan(input);
         let first = plan.schema().len();
@@ -207,12 +231,7 @@ impl<'a> Binder<'a> {
         if let Some(having) = having {
             plan = LogicalPlan::Filter { input: Box::new(plan), predicate: settle(having) };
         }
-        for item in &mut clauses.items {
-            item.expr = settle(item.expr.clone());
-        }
-        for hidden in &mut clauses.hidden {
-            *hidden = settle(hidden.clone());
-        }
+        clauses.map(&mut |expr| Ok(settle(expr)))?;
         Ok(plan)
     }
 }
@@ -259,17 +278,38 @@ fn is_plain(expr: &Expr) -> bool {
 }
 
 /// Puts the subqueries under the clauses of a SELECT without aggregation.
-fn plain(input: LogicalPlan, clauses: &mut Clauses, parts: Parts) -> LogicalPlan {
-    let Parts { aggregates: _, input_subqueries, output_subqueries, named_columns: _ } = parts;
+fn plain(input: LogicalPlan, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
+    let Parts { input_subqueries, output_subqueries, .. } = parts;
     let input = join_subqueries(input, input_subqueries);
     let first = input.schema().len();
-    for item in &mut clauses.items {
-        item.expr = place_columns(item.expr.clone(), OUTPUT_SUBQUERY_BASE, first);
+    clauses.map(&mut |expr| Ok(place_columns(expr, OUTPUT_SUBQUERY_BASE, first)))?;
+    Ok(join_subqueries(input, output_subqueries))
+}
+
+/// Puts the calls with OVER under the clauses, and QUALIFY above them.
+fn overs(input: LogicalPlan, clauses: &mut Clauses) -> Result<LogicalPlan> {
+    if clauses.overs.is_empty() {
+        return Ok(input);
     }
-    for hidden in &mut clauses.hidden {
-        *hidden = place_columns(hidden.clone(), OUTPUT_SUBQUERY_BASE, first);
+    let (plan, columns) = over::apply(input, std::mem::take(&mut clauses.overs));
+    clauses.map(&mut |expr| {
+        Ok(expr.map_columns(&mut |index, data_type| {
+            Expr::column(if index < OVER_BASE { index } else { columns[index - OVER_BASE] }, data_type)
+        }))
+    })?;
+    Ok(match clauses.qualify.take() {
+        Some(predicate) => LogicalPlan::Filter { input: Box::new(plan), predicate },
+        None => plan,
+    })
+}
+
+/// QUALIFY is for what WHERE and HAVING cannot say.
+fn qualify_condition(condition: Expr) -> Result<Expr> {
+    if condition.columns().iter().any(|column| *column >= OVER_BASE) {
+        return Ok(condition);
     }
-    join_subqueries(input, output_subqueries)
+    let error = Error::new(ErrorKind::InvalidArgument, "QUALIFY needs a call with OVER in its condition");
+    Err(error.with_hint("filter rows with WHERE and groups with HAVING"))
 }
 
 /// Select list, DISTINCT, order.
@@ -366,8 +406,8 @@ fn refuse_foreign_clauses(select: &ast::Select) -> Result<()> {
         distribute_by,
         sort_by,
         having: _,
-        named_window,
-        qualify,
+        named_window: _,
+        qualify: _,
         window_before_qualify: _,
         value_table_mode,
         flavor,
@@ -384,8 +424,6 @@ fn refuse_foreign_clauses(select: &ast::Select) -> Result<()> {
         (!cluster_by.is_empty(), "CLUSTER BY"),
         (!distribute_by.is_empty(), "DISTRIBUTE BY"),
         (!sort_by.is_empty(), "SORT BY"),
-        (!named_window.is_empty(), "WINDOW"),
-        (qualify.is_some(), "QUALIFY"),
         (value_table_mode.is_some(), "SELECT AS STRUCT and SELECT AS VALUE"),
         (!matches!(flavor, ast::SelectFlavor::Standard), "FROM before SELECT"),
     ];

@@ -7,8 +7,8 @@ use crate::plan::changelog::{Changelog, Changes, Updates, unsupported_join};
 use crate::plan::describe;
 use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
-use crate::plan::{LogicalPlan, ScanTable};
-use crate::stream_graph::{OperatorSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec};
+use crate::plan::{LogicalPlan, ScanTable, rank};
+use crate::stream_graph::{OperatorSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec};
 use crate::types::{ChangelogMode, SchemaRef};
 
 impl<'a> Generator<'a> {
@@ -39,6 +39,8 @@ impl<'a> Generator<'a> {
             }
             LogicalPlan::Aggregate { .. } => self.group_aggregate(plan, changelog),
             LogicalPlan::WindowAggregate { input, spec, schema } => self.window_aggregate(input, spec, schema, changelog),
+            LogicalPlan::Rank { input, spec, schema } => self.rank(input, spec, schema, changelog),
+            LogicalPlan::Over { spec, .. } => Err(rank::unsupported_over(spec)),
             LogicalPlan::Union { inputs, .. } => self.union(inputs, changelog),
             LogicalPlan::Sort { .. } => self.sort(plan, changelog),
             LogicalPlan::ScalarJoin { .. } => self.scalar_join(plan, changelog, None),
@@ -134,6 +136,27 @@ impl<'a> Generator<'a> {
             changes: changelog.changes,
         };
         self.add_operator(node, &[(&stream, Distribution::Keyed(keys))])
+    }
+
+    fn rank(&mut self, input: &'a LogicalPlan, spec: &RankSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let strategy = rank::choose(spec, input.schema(), !stream.changes.is_insert_only())?;
+        let description = describe::rank(spec, Some(strategy), schema, input.schema());
+        let (name, _) = description.split_once('(').unwrap_or((&description, ""));
+        let rank = RankSpec { order_keys: rank::compared_keys(spec, input.schema()), ..spec.clone() };
+        let node = NewNode {
+            name: name.to_string(),
+            spec: OperatorSpec::Rank(RankOperatorSpec {
+                rank,
+                strategy,
+                emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+                input: input.schema().clone(),
+            }),
+            description,
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])
     }
 
     fn union(&mut self, inputs: &'a [LogicalPlan], changelog: &'a Changelog) -> Result<Stream> {

@@ -6,7 +6,7 @@
 use super::rule::bottom_up;
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::plan::{LogicalPlan, PlannerContext};
+use crate::plan::{LogicalPlan, PlannerContext, rank};
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     if looks_at_event_time(&plan) {
@@ -28,6 +28,7 @@ fn looks_at_event_time(plan: &LogicalPlan) -> bool {
     let by_itself = match plan {
         LogicalPlan::WindowTableFunction { .. } | LogicalPlan::WindowAggregate { .. } | LogicalPlan::Join { .. } => true,
         LogicalPlan::Sort { input, keys, .. } => keys.iter().any(|key| input.schema().field(key.column).data_type.is_rowtime()),
+        LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => rank::looks_at_event_time(plan),
         LogicalPlan::Sink { table, .. } => !table.table.partition_keys.is_empty(),
         LogicalPlan::Project { exprs, .. } => exprs.iter().any(asks_for_watermark),
         LogicalPlan::Filter { predicate, .. } => asks_for_watermark(predicate),

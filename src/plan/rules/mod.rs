@@ -14,6 +14,7 @@ mod prune_columns;
 mod push_filters;
 mod push_into_scan;
 mod push_watermark;
+mod rank;
 mod rule;
 mod share_aggregates;
 mod share_scans;

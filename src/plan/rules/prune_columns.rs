@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::expressions::shifted;
 use crate::error::Result;
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
+use crate::plan::{LogicalPlan, PlannerContext, rank};
+use crate::stream_graph::{OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
@@ -135,6 +135,8 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             Pruned { plan, places: places(&kept, width) }
         }
         LogicalPlan::WindowAggregate { input, spec, schema } => prune_window_aggregate(*input, spec, &schema, needed),
+        LogicalPlan::Over { input, spec, schema } => prune_over(*input, spec, &schema, needed),
+        LogicalPlan::Rank { input, spec, schema } => prune_rank(*input, spec, &schema, needed),
         LogicalPlan::Join { left, right, join_type, condition, schema } => {
             let (left, right) = (Box::new(prune_all(*left)), Box::new(prune_all(*right)));
             Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema })
@@ -250,6 +252,43 @@ fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema:
     let places = places(&kept, schema.len());
     let schema = Arc::new(schema.project(&kept));
     Pruned { plan: LogicalPlan::WindowAggregate { input: Box::new(input.plan), spec, schema }, places }
+}
+
+/// Calls that nothing reads are not made; without any the node goes away.
+fn prune_over(input: LogicalPlan, spec: OverSpec, schema: &Schema, needed: &Columns) -> Pruned {
+    let width = input.schema().len();
+    let (kept_calls, calls): (Vec<usize>, Vec<AggregateCall>) =
+        spec.calls.into_iter().enumerate().map(|(at, call)| (width + at, call)).filter(|(at, _)| needed.contains(at)).unzip();
+    let mut read: Columns = needed.range(..width).copied().collect();
+    if calls.is_empty() {
+        let mut input = prune(input, &read);
+        input.places.resize(schema.len(), None);
+        return input;
+    }
+    read.extend(spec.partition_keys.iter().copied().chain(spec.order_keys.iter().map(|key| key.column)));
+    read.extend(calls.iter().flat_map(call_columns));
+    let input = prune(input, &read).exactly(&read);
+    let kept: Vec<usize> = read.into_iter().chain(kept_calls).collect();
+    let spec = OverSpec {
+        partition_keys: input.moved_all(&spec.partition_keys),
+        order_keys: spec.order_keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect(),
+        frame: spec.frame,
+        calls: input.moved_calls(calls),
+    };
+    let plan = LogicalPlan::Over { input: Box::new(input.plan), spec, schema: Arc::new(schema.project(&kept)) };
+    Pruned { plan, places: places(&kept, schema.len()) }
+}
+
+/// The number is made only where it is read.
+fn prune_rank(input: LogicalPlan, spec: RankSpec, schema: &Schema, needed: &Columns) -> Pruned {
+    let width = input.schema().len();
+    let output_number = spec.output_number && needed.contains(&width);
+    let read: Columns = needed.range(..width).copied().chain(rank::read_columns(&spec)).collect();
+    let input = prune(input, &read).exactly(&read);
+    let kept: Vec<usize> = read.into_iter().chain(output_number.then_some(width)).collect();
+    let spec = RankSpec { output_number, ..rank::moved(spec, &|column| input.place(column)) };
+    let plan = LogicalPlan::Rank { input: Box::new(input.plan), spec, schema: Arc::new(schema.project(&kept)) };
+    Pruned { plan, places: places(&kept, schema.len()) }
 }
 
 /// The key columns and those of needed aggregates, with these aggregates. `one_at_least`: a global aggregate has its row by having one.

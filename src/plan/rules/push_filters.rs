@@ -61,6 +61,17 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::Aggregate { input, keys, aggregates, schema }, stay)
         }
+        // Of a partition all rows stay or none.
+        LogicalPlan::Over { input, spec, schema } => {
+            let (down, stay) = split(terms, &|term| movable(term) && reads_only(term, &spec.partition_keys));
+            let input = Box::new(push_some(*input, down, cx));
+            filtered(LogicalPlan::Over { input, spec, schema }, stay)
+        }
+        LogicalPlan::Rank { input, spec, schema } => {
+            let (down, stay) = split(terms, &|term| movable(term) && reads_only(term, &spec.partition_keys));
+            let input = Box::new(push_some(*input, down, cx));
+            filtered(LogicalPlan::Rank { input, spec, schema }, stay)
+        }
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let width = left.schema().len();
             let (down, stay) = split(terms, &|term| movable(term) && reads_below(term, width));
@@ -87,6 +98,11 @@ fn split(terms: Vec<Expr>, passes: &dyn Fn(&Expr) -> bool) -> (Vec<Expr>, Vec<Ex
 /// Whether a term reads columns, and none at or after `width`.
 fn reads_below(term: &Expr, width: usize) -> bool {
     !is_trivial(term) && term.columns().into_iter().all(|column| column < width)
+}
+
+/// Whether a term reads columns, and only these.
+fn reads_only(term: &Expr, columns: &[usize]) -> bool {
+    !is_trivial(term) && !term.columns().is_empty() && term.columns().iter().all(|column| columns.contains(column))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{
     defer_computed, drop_watermark, fold_constants, fold_values, merge_projects, prune_columns, push_filters, push_into_scan,
-    push_watermark, share_aggregates, window_aggregate,
+    push_watermark, rank, share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -28,6 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     optional("defer_computed", defer_computed::apply),
     optional("merge_projects", merge_projects::apply),
     optional("push_filters", push_filters::apply),
+    mandatory("rank", rank::apply),
     optional("share_aggregates", share_aggregates::apply),
     mandatory("window_aggregate", window_aggregate::apply),
     // With all filters and windows in place it is clear what is read; scans are still bare.

@@ -1,0 +1,70 @@
+//! The lines of OVER and of Top-N, in Flink's words.
+
+use super::describe::{aggregate_item, names};
+use super::expr_text::{column_list, column_name, duration_text, order_text};
+use crate::stream_graph::{FrameBound, FrameUnit, OverSpec, RankEnd, RankSpec, RankStrategy};
+use crate::types::Schema;
+
+/// `OverAggregate(partitionBy=[k], orderBy=[ts ASC], window=[RANGE BETWEEN …], select=[k, ts, COUNT(*) AS n])`.
+pub fn over(spec: &OverSpec, schema: &Schema, input: &Schema) -> String {
+    let mut parts = Vec::new();
+    if !spec.partition_keys.is_empty() {
+        parts.push(format!("partitionBy=[{}]", column_list(&spec.partition_keys, input)));
+    }
+    if !spec.order_keys.is_empty() {
+        parts.push(format!("orderBy=[{}]", order_text(&spec.order_keys, input)));
+    }
+    let unit = spec.frame.unit;
+    let word = if unit == FrameUnit::Rows { "ROWS" } else { "RANGE" };
+    parts.push(format!("window=[{word} BETWEEN {} AND {}]", bound(spec.frame.start, unit), bound(spec.frame.end, unit)));
+    let mut items: Vec<String> = (0..input.len()).map(|column| column_name(column, schema)).collect();
+    items.extend(spec.calls.iter().map(|call| aggregate_item(call, false, input)));
+    parts.push(format!("select=[{}]", items.join(", ")));
+    format!("OverAggregate({})", parts.join(", "))
+}
+
+fn bound(bound: FrameBound, unit: FrameUnit) -> String {
+    let distance = |count: i64| if unit == FrameUnit::Rows { count.to_string() } else { duration_text(count) };
+    match bound {
+        FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_string(),
+        FrameBound::Preceding(count) => format!("{} PRECEDING", distance(count)),
+        FrameBound::CurrentRow => "CURRENT ROW".to_string(),
+        FrameBound::Following(count) => format!("{} FOLLOWING", distance(count)),
+        FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_string(),
+    }
+}
+
+/// `Rank(strategy=[AppendFastStrategy], rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=2], partitionBy=[k], orderBy=[v DESC],
+/// select=[k, v, rn])`, or `Deduplicate(keep=[LastRow], key=[k], order=[ROWTIME])`, or `WindowRank(…)`.
+pub fn rank(spec: &RankSpec, strategy: Option<RankStrategy>, schema: &Schema, input: &Schema) -> String {
+    let keep = match strategy {
+        Some(RankStrategy::FirstToCome) => Some(("FirstRow", "PROCTIME")),
+        Some(RankStrategy::LastToCome) => Some(("LastRow", "PROCTIME")),
+        Some(RankStrategy::Earliest(_)) => Some(("FirstRow", "ROWTIME")),
+        Some(RankStrategy::Latest(_)) => Some(("LastRow", "ROWTIME")),
+        Some(RankStrategy::AppendFast | RankStrategy::Retract | RankStrategy::Window { .. }) | None => None,
+    };
+    if let Some((keep, order)) = keep {
+        return format!("Deduplicate(keep=[{keep}], key=[{}], order=[{order}])", column_list(&spec.partition_keys, input));
+    }
+    let mut parts = Vec::new();
+    match strategy {
+        Some(RankStrategy::AppendFast) => parts.push("strategy=[AppendFastStrategy]".to_string()),
+        Some(RankStrategy::Retract) => parts.push("strategy=[RetractStrategy]".to_string()),
+        _ => {}
+    }
+    if let Some(window) = &spec.window {
+        let (start, end) = (column_name(window.start, input), column_name(window.end, input));
+        parts.push(format!("window=[win_start=[{start}], win_end=[{end}]]"));
+    }
+    parts.push("rankType=[ROW_NUMBER]".to_string());
+    parts.push(match spec.range.end {
+        RankEnd::Constant(end) => format!("rankRange=[rankStart={}, rankEnd={end}]", spec.range.start),
+        RankEnd::Column(column) => format!("rankRange=[rankEnd={}]", column_name(column, input)),
+    });
+    parts.push(format!("partitionBy=[{}]", column_list(&spec.partition_keys, input)));
+    parts.push(format!("orderBy=[{}]", order_text(&spec.order_keys, input)));
+    parts.push(format!("select=[{}]", names(schema)));
+    let name = if spec.window.is_some() { "WindowRank" } else { "Rank" };
+    format!("{name}({})", parts.join(", "))
+}

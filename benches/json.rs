@@ -58,7 +58,7 @@ fn schema() -> Schema {
 fn decode(blocks: &[Vec<u8>], schema: &Schema, projection: &[usize]) -> (f64, usize) {
     let options = Options::from([("format".to_string(), "json".to_string())]);
     let format = Format::from_options(&options).expect("the options are right");
-    let mut decoder = format.decoder(schema, projection).expect("the columns are supported");
+    let mut decoder = format.decoder(schema, projection, &[]).expect("the columns are supported");
     let inputs: Vec<Vec<u8>> = blocks.to_vec();
     let started = Instant::now();
     let mut rows = 0;

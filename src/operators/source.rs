@@ -1,12 +1,15 @@
 //! The operator that reads a table: drives a connector's reader and does to its rows what the table's definition says.
 //!
-//! In this order: computed columns, watermarks per split, filter, limit. The filter comes after the watermarks, so that rows that it
+//! In this order: computed columns, watermarks per split, filter, limit; where nobody needs the former content of updated rows, they go. The filter comes after the watermarks, so that rows that it
 //! leaves out advance event time as in Flink.
 //!
 //! Its state: how far each split was read, the watermark of each, and the one of the source, so that late rows stay late.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+
+use arrow::array::BooleanArray;
+use arrow::buffer::BooleanBuffer;
 
 use self::reading::Reading;
 use super::split_watermarks::SplitWatermarks;
@@ -16,7 +19,7 @@ use crate::error::Result;
 use crate::expr::{CompiledExprs, EvalContext};
 use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceStatus, Split, StateTable};
 use crate::stream_graph::SourceSpec;
-use crate::types::{Batch, SplitId, TimeZone, Watermark};
+use crate::types::{Batch, ChangelogMode, RowKind, SplitId, TimeZone, Watermark};
 
 /// Reads a table.
 pub struct TableSource {
@@ -24,6 +27,8 @@ pub struct TableSource {
     computed: Option<CompiledExprs>,
     generator: Option<WatermarkGenerator>,
     predicate: Option<CompiledExprs>,
+    /// Whether `-U` are left out.
+    drops_before: bool,
     /// Rows that are still wanted.
     remaining: Option<u64>,
     /// The split that the reader was last asked to prefer.
@@ -61,6 +66,7 @@ impl TableSource {
                 .as_ref()
                 .map(|expr| CompiledExprs::new(std::slice::from_ref(expr), functions))
                 .transpose()?,
+            drops_before: spec.changelog == ChangelogMode::Upsert,
             remaining: spec.limit,
             preferred: None,
             time_zone: context.configuration.time_zone(),
@@ -98,6 +104,9 @@ impl TableSource {
             let mask = predicate.evaluate_predicate(batch.columns(), &eval)?;
             batch = batch.filter(&mask)?;
         }
+        if self.drops_before {
+            batch = without_updates_before(batch)?;
+        }
         if let Some(remaining) = &mut self.remaining {
             let wanted = (*remaining).min(batch.num_rows() as u64);
             *remaining -= wanted;
@@ -120,6 +129,13 @@ impl TableSource {
             self.preferred = behind;
         }
     }
+}
+
+/// The rows without the former content of those that are updated.
+fn without_updates_before(batch: Batch) -> Result<Batch> {
+    let Some(kinds) = batch.kinds() else { return Ok(batch) };
+    let kept = BooleanBuffer::collect_bool(kinds.len(), |row| kinds.get(row) != RowKind::UpdateBefore);
+    batch.filter(&BooleanArray::new(kept, None))
 }
 
 impl SourceOperator for TableSource {

@@ -186,6 +186,8 @@ pub(super) fn unsupported_join() -> Error {
 fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog]) -> bool {
     match plan {
         LogicalPlan::Aggregate { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Rank { .. } => needs_before,
+        // Updates that fail the filter can only be taken away by their former content.
+        LogicalPlan::Scan { predicate, .. } => needs_before || predicate.is_some(),
         LogicalPlan::Project { .. }
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }

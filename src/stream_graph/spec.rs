@@ -123,7 +123,7 @@ pub struct SourceSpec {
     pub predicate: Option<Expr>,
     /// No more rows than this are needed (from each subtask).
     pub limit: Option<u64>,
-    /// Which changes the table carries.
+    /// Which changes the rows have; where nobody needs `-U`, the source leaves them out.
     pub changelog: ChangelogMode,
     /// PRIMARY KEY columns, by position in `physical`.
     pub primary_key: Vec<usize>,

@@ -9,7 +9,7 @@ use super::path_pattern;
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
 use crate::connectors::descriptor::physical_schema;
-use crate::connectors::formats::Format;
+use crate::connectors::formats::{FORMATS, Format};
 use crate::connectors::options::{OptionReader, optional, required, without_default};
 use crate::error::{Error, Result};
 use crate::types::{ChangelogMode, DataType, TypeKind};
@@ -26,11 +26,7 @@ const OPTIONS: &[OptionDescriptor] = &[
         SettingType::Text,
         "A file, a folder (all files below it; names that begin with '.' or '_' are left out) or a pattern with '*'. Relative to the script's folder.",
     ),
-    required(
-        "format",
-        SettingType::OneOf(&["csv", "json"]),
-        "The format of the files; those that end in .gz or .zst are decompressed.",
-    ),
+    required("format", SettingType::OneOf(&FORMATS), "The format of the files; those that end in .gz or .zst are decompressed."),
     without_default(
         "source.monitor-interval",
         SettingType::Duration,
@@ -110,11 +106,15 @@ impl ConnectorDescriptor for FilesystemDescriptor {
         }
         let text = DataType::string().with_nullable(false);
         let types = [text.clone(), text, DataType::not_null(TypeKind::BigInt), DataType::not_null(TypeKind::TimestampLtz(3))];
+        let format = Format::from_options(&table.options)?;
+        let changelog = format.changelog();
+        let in_order = (changelog != ChangelogMode::InsertOnly).then_some(1);
         Ok(SourceAbilities {
             bounded: options.text("source.monitor-interval").is_none(),
-            changelog: ChangelogMode::InsertOnly,
-            metadata: METADATA_KEYS.into_iter().zip(types).collect(),
-            parallelism: options.parallelism("scan.parallelism")?,
+            changelog,
+            metadata: METADATA_KEYS.into_iter().zip(types).chain(format.metadata()).collect(),
+            // Changes must stay in the order of the files, unless the user knows that each file stands for itself.
+            parallelism: options.parallelism("scan.parallelism")?.or(in_order),
         })
     }
 
@@ -122,7 +122,7 @@ impl ConnectorDescriptor for FilesystemDescriptor {
         let options = OptionReader::new(&table.options);
         PartitionCommit::from_options(&options)?;
         Ok(SinkAbilities {
-            accepts: ChangelogMode::InsertOnly,
+            accepts: Format::from_options(&table.options)?.changelog(),
             metadata: Vec::new(),
             parallelism: options.parallelism("sink.parallelism")?,
         })

@@ -39,6 +39,7 @@ use crate::config;
 use crate::error::{Error, ErrorKind, Result, regex_problem};
 use crate::runtime::{ReaderContext, Source, SourceReader, SplitEnumerator};
 use crate::stream_graph::SourceSpec;
+use crate::types::{ChangelogMode, Field};
 
 /// A table of files to read.
 pub struct FilesystemSource {
@@ -60,18 +61,18 @@ impl FilesystemSource {
     /// The source of a spec.
     pub fn new(spec: &SourceSpec) -> Result<Self> {
         let options = OptionReader::new(&spec.options);
-        for field in &spec.metadata {
-            if !descriptor::METADATA_KEYS.contains(&field.name.as_str()) {
-                return Err(Error::new(ErrorKind::UndefinedColumn, format!("metadata key '{}' not found", field.name))
-                    .with_hint(format!("the connector has {}", descriptor::METADATA_KEYS.join(", "))));
-            }
+        let format = Format::from_options(&spec.options)?;
+        let known = [&descriptor::METADATA_KEYS[..], &format.metadata().iter().map(|(key, _)| *key).collect::<Vec<_>>()].concat();
+        if let Some(field) = spec.metadata.iter().find(|field| !known.contains(&field.name.as_str())) {
+            return Err(Error::new(ErrorKind::UndefinedColumn, format!("metadata key '{}' not found", field.name))
+                .with_hint(format!("the table has {}", known.join(", "))));
         }
         Ok(FilesystemSource {
             spec: spec.clone(),
             path: TablePath::new(options.required("path")?, &spec.base_dir)?,
             pattern: path_pattern(&options)?,
             partition: PartitionValues::new(spec),
-            format: Format::from_options(&spec.options)?,
+            format,
             interval_ms: options.duration_ms("source.monitor-interval")?,
         })
     }
@@ -84,7 +85,9 @@ impl FilesystemSource {
         let written: Vec<usize> = (0..self.spec.physical.len()).filter(in_files).collect();
         let projection = written.iter().enumerate().filter(|(_, index)| self.spec.projection.contains(index));
         let projection: Vec<usize> = projection.map(|(at, _)| at).collect();
-        self.format.decoder(&self.spec.physical.project(&written), &projection)
+        let of_files = |field: &&Field| !descriptor::METADATA_KEYS.contains(&field.name.as_str());
+        let metadata: Vec<String> = self.spec.metadata.iter().filter(of_files).map(|field| field.name.clone()).collect();
+        self.format.decoder(&self.spec.physical.project(&written), &projection, &metadata)
     }
 
     /// The projected columns that must have a value. Where the sink leaves out rows without one, they may pass.
@@ -106,12 +109,13 @@ fn path_pattern(options: &OptionReader<'_>) -> Result<Option<Regex>> {
 
 impl Source for FilesystemSource {
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
-        let with_watermark = self.spec.watermark.is_some();
+        // Changes are read file by file: those of a row may stand in several.
+        let with_watermark = self.spec.watermark.is_some() && self.format.changelog() == ChangelogMode::InsertOnly;
         Ok(Box::new(FileEnumerator {
             path: self.path.clone(),
             pattern: self.pattern.clone(),
             partition: self.partition.clone(),
-            by_ranges: !with_watermark && self.format.has_one_record_a_line(),
+            by_ranges: !with_watermark && self.format.can_be_cut(),
             all_at_start: with_watermark,
             interval_ms: self.interval_ms,
             parallelism,

@@ -9,13 +9,14 @@ use std::time::UNIX_EPOCH;
 use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray, TimestampMillisecondArray};
 
 use super::blocks::{BlockReader, Compression, RECORD_TOO_LONG, SpareBuffers, block_bytes, line_number};
+use super::descriptor::METADATA_KEYS;
 use super::partition_values::PartitionValues;
 use super::path::io_error;
 use super::split::FileSplit;
 use crate::connectors::formats::{BadRecord, Block, Decoded, RecordDecoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::OperatorMetrics;
-use crate::types::{Batch, Field, SplitId};
+use crate::types::{Batch, Field, RowKind, SplitId};
 
 /// Files that are kept open, each with a block in memory; the one not used for longest is closed, and opened again where it was.
 const OPEN_FILES_MAX: usize = 128;
@@ -122,7 +123,10 @@ impl FileWorker {
                 .map_err(|bad| bad_record(&split.path, *offset, &bad, &self.skip_option))?;
             self.partition.insert(&file.partition, decoded.num_rows, &mut decoded.columns);
             if let Some((column, row)) = self.missing_value(&decoded) {
-                // Only now is it asked where the row begins: up to it the block is decoded again.
+                // Only now is it asked where the row begins: up to it the block is decoded again. The two rows of an update are one
+                // record.
+                let is_second = decoded.kinds.as_ref().is_some_and(|kinds| kinds.get(row) == RowKind::UpdateAfter);
+                let row = row - usize::from(is_second);
                 let before =
                     if row == 0 { Ok(file.from) } else { self.decoder.decode(block, file.from, row).map(|rows| rows.next) };
                 let at = offset + before.unwrap_or(file.from) as u64;
@@ -177,10 +181,12 @@ impl FileWorker {
     fn with_metadata(&self, decoded: Decoded, file: &OpenFile, path: &Path) -> Batch {
         let rows = decoded.num_rows;
         let mut columns = decoded.columns;
-        if let Some(metadata) = &file.metadata {
-            columns.extend(self.metadata.iter().map(|field| metadata_column(&field.name, path, metadata, rows)));
-        }
-        Batch::new(columns, rows)
+        let mut of_records = decoded.metadata.into_iter();
+        columns.extend(self.metadata.iter().map(|field| match &file.metadata {
+            Some(metadata) if METADATA_KEYS.contains(&field.name.as_str()) => metadata_column(&field.name, path, metadata, rows),
+            _ => of_records.next().expect("the decoder gives the metadata that it was asked for"),
+        }));
+        Batch::new(columns, rows).with_kinds(decoded.kinds)
     }
 }
 

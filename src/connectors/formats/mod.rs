@@ -15,12 +15,12 @@ use arrow::buffer::Buffer;
 pub use column::{Column, Nulls, Values};
 pub use csv::CsvFormat;
 pub use datetime::{MS_PER_DAY, TimestampParser, civil_from_days, days_from_civil, parse_date, parse_time_nanos};
-pub use json::JsonFormat;
+pub use json::{DebeziumFormat, JsonFormat};
 pub use views::StringViews;
 
 use crate::catalog::{OptionDescriptor, Options};
 use crate::error::{Error, ErrorKind, Result, nearest};
-use crate::types::{Batch, Schema};
+use crate::types::{Batch, ChangelogMode, DataType, RowKinds, Schema};
 
 /// A stretch of a file that begins at the start of a record and ends at the end of one.
 #[derive(Debug, Clone)]
@@ -47,6 +47,10 @@ impl Block {
 pub struct Decoded {
     /// The projected columns.
     pub columns: Vec<ArrayRef>,
+    /// The metadata columns that were asked for.
+    pub metadata: Vec<ArrayRef>,
+    /// What the rows do; none = they are all new.
+    pub kinds: Option<RowKinds>,
     /// Rows.
     pub num_rows: usize,
     /// Where in the block the next unread record begins.
@@ -98,18 +102,21 @@ pub trait RecordEncoder: Send {
 pub enum Format {
     /// One JSON object a line.
     Json(JsonFormat),
+    /// One change a line, as Debezium writes it.
+    Debezium(DebeziumFormat),
     /// Separated values.
     Csv(CsvFormat),
 }
 
 /// The names of all formats.
-const FORMATS: [&str; 2] = ["csv", "json"];
+pub const FORMATS: [&str; 3] = ["csv", json::DEBEZIUM, "json"];
 
 impl Format {
     /// The format that the options of a table name, with its options.
     pub fn from_options(options: &Options) -> Result<Self> {
         match Self::name_in(options)? {
             "csv" => Ok(Format::Csv(CsvFormat::from_options(options)?)),
+            json::DEBEZIUM => Ok(Format::Debezium(DebeziumFormat::from_options(options)?)),
             _ => Ok(Format::Json(JsonFormat::from_options(options)?)),
         }
     }
@@ -118,6 +125,7 @@ impl Format {
     pub fn options(options: &Options) -> Result<&'static [OptionDescriptor]> {
         match Self::name_in(options)? {
             "csv" => Ok(csv::OPTIONS),
+            json::DEBEZIUM => Ok(json::DEBEZIUM_OPTIONS),
             _ => Ok(json::OPTIONS),
         }
     }
@@ -141,14 +149,16 @@ impl Format {
     pub fn check_schema(&self, physical: &Schema) -> Result<()> {
         match self {
             Format::Json(format) => format.check_schema(physical),
+            Format::Debezium(format) => format.check_schema(physical),
             Format::Csv(format) => format.check_schema(physical),
         }
     }
 
-    /// A decoder of the projected columns.
-    pub fn decoder(&self, physical: &Schema, projection: &[usize]) -> Result<Box<dyn RecordDecoder>> {
+    /// A decoder of the projected columns and of the format's own metadata.
+    pub fn decoder(&self, physical: &Schema, projection: &[usize], metadata: &[String]) -> Result<Box<dyn RecordDecoder>> {
         match self {
             Format::Json(format) => format.decoder(physical, projection),
+            Format::Debezium(format) => format.decoder(physical, projection, metadata),
             Format::Csv(format) => format.decoder(physical, projection),
         }
     }
@@ -157,15 +167,33 @@ impl Format {
     pub fn encoder(&self, schema: &Schema) -> Result<Box<dyn RecordEncoder>> {
         match self {
             Format::Json(format) => format.encoder(schema),
+            Format::Debezium(format) => format.encoder(schema),
             Format::Csv(format) => format.encoder(schema),
         }
     }
 
-    /// Whether a line end always ends a record, so that a file can be cut anywhere.
-    pub fn has_one_record_a_line(&self) -> bool {
+    /// Whether a file can be cut at any line end, the pieces read side by side: each line is a record, and their order means nothing.
+    pub fn can_be_cut(&self) -> bool {
         match self {
             Format::Json(_) => true,
+            Format::Debezium(_) => false,
             Format::Csv(format) => format.has_one_record_a_line(),
+        }
+    }
+
+    /// Which changes its records carry.
+    pub fn changelog(&self) -> ChangelogMode {
+        match self {
+            Format::Json(_) | Format::Csv(_) => ChangelogMode::InsertOnly,
+            Format::Debezium(_) => ChangelogMode::Retract,
+        }
+    }
+
+    /// What its records say beside their columns: keys and types.
+    pub fn metadata(&self) -> Vec<(&'static str, DataType)> {
+        match self {
+            Format::Json(_) | Format::Csv(_) => Vec::new(),
+            Format::Debezium(_) => json::metadata_columns(),
         }
     }
 
@@ -173,6 +201,7 @@ impl Format {
     pub fn name(&self) -> &'static str {
         match self {
             Format::Json(_) => "json",
+            Format::Debezium(_) => json::DEBEZIUM,
             Format::Csv(_) => "csv",
         }
     }

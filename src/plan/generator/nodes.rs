@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
             watermark: watermark.as_ref().map(|watermark| with_idle_timeout(watermark, self.cx.configuration)),
             predicate: predicate.clone(),
             limit: *limit,
-            changelog: abilities.changelog,
+            changelog: changelog.changes.mode(),
             schema: schema.clone(),
         };
         let node = NewNode {

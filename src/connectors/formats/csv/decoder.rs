@@ -121,7 +121,7 @@ impl RecordDecoder for CsvDecoder {
             }
         }
         let columns = self.columns.iter_mut().map(|column| column.finish(&block.bytes)).collect();
-        Ok(Decoded { columns, num_rows: rows, next: at.min(bytes.len()), skipped })
+        Ok(Decoded { columns, metadata: Vec::new(), kinds: None, num_rows: rows, next: at.min(bytes.len()), skipped })
     }
 
     fn whole_records(&self, bytes: &[u8]) -> Option<usize> {

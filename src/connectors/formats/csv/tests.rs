@@ -26,7 +26,7 @@ fn schema(types: &[DataType]) -> Schema {
 fn decode(types: &[DataType], options: &[(&str, &str)], text: &str) -> std::result::Result<Vec<String>, BadRecord> {
     let schema = schema(types);
     let all: Vec<usize> = (0..schema.len()).collect();
-    let mut decoder = format(options).unwrap().decoder(&schema, &all).unwrap();
+    let mut decoder = format(options).unwrap().decoder(&schema, &all, &[]).unwrap();
     let decoded = decoder.decode(&Block::new(text.as_bytes().to_vec()), 0, 100)?;
     let show = |row| {
         let mut text = Vec::new();
@@ -122,7 +122,7 @@ fn what_is_written_is_as_flink_writes_it() {
     let schema = schema(&types);
     let written = |options: &[(&str, &str)], text: &str| {
         let all: Vec<usize> = (0..schema.len()).collect();
-        let mut decoder = format(&[IGNORE, ("null-literal", "-")]).unwrap().decoder(&schema, &all).unwrap();
+        let mut decoder = format(&[IGNORE, ("null-literal", "-")]).unwrap().decoder(&schema, &all, &[]).unwrap();
         let decoded = decoder.decode(&Block::new(text.as_bytes().to_vec()), 0, 100).unwrap();
         let batch = Batch::new(decoded.columns, decoded.num_rows);
         let mut out = Vec::new();

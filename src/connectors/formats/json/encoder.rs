@@ -42,14 +42,15 @@ impl RecordEncoder for JsonEncoder {
 }
 
 /// A field of an object: its key, written once, and its values.
-struct Field<'a> {
+pub struct Field<'a> {
     key: Vec<u8>,
     data_type: &'a DataType,
     array: &'a ArrayRef,
 }
 
 impl<'a> Field<'a> {
-    fn new(name: &str, data_type: &'a DataType, array: &'a ArrayRef) -> Self {
+    /// Of a column.
+    pub fn new(name: &str, data_type: &'a DataType, array: &'a ArrayRef) -> Self {
         let mut key = Vec::new();
         write_string(name, &mut key);
         key.push(b':');
@@ -58,7 +59,8 @@ impl<'a> Field<'a> {
 }
 
 impl JsonFormat {
-    fn write_object(&self, fields: &[Field<'_>], row: usize, out: &mut Vec<u8>) -> Result<()> {
+    /// Appends a row as an object.
+    pub(super) fn write_object(&self, fields: &[Field<'_>], row: usize, out: &mut Vec<u8>) -> Result<()> {
         out.push(b'{');
         let mut first = true;
         for field in fields {
@@ -153,7 +155,7 @@ impl JsonFormat {
                     out.push(b'Z');
                 }
             }
-            _ => return Err(Error::unsupported(format!("writing type {} in format 'json'", data_type.kind_text()))),
+            _ => return Err(Error::unsupported(format!("writing type {} in format '{}'", data_type.kind_text(), self.name))),
         }
         out.push(b'"');
         Ok(())
@@ -171,7 +173,7 @@ impl JsonFormat {
                 (MapNullKey::Literal(literal), true) => literal,
                 (MapNullKey::Fail, true) => {
                     return Err(Error::new(ErrorKind::DataFormat, "a map with a NULL key cannot be written as JSON")
-                        .with_hint("set 'json.map-null-key.mode' to 'DROP' or 'LITERAL'"));
+                        .with_hint(format!("set '{}.map-null-key.mode' to 'DROP' or 'LITERAL'", self.name)));
                 }
             };
             if !std::mem::take(&mut first) {

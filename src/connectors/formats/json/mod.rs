@@ -1,21 +1,25 @@
 //! The `json` format: one JSON object a line (or an array of objects), read straight into columns, written as Flink writes it.
 
 mod cursor;
+mod debezium;
 mod decoder;
 mod encoder;
+mod keys;
+mod lines;
 mod minify;
 mod object;
+mod options;
 mod scalar;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+pub use debezium::{DebeziumFormat, NAME as DEBEZIUM, OPTIONS as DEBEZIUM_OPTIONS, metadata_columns};
+pub use options::OPTIONS;
+
 use super::{RecordDecoder, RecordEncoder};
-use crate::catalog::{OptionDescriptor, Options};
-use crate::config::SettingType;
-use crate::connectors::options::OptionReader;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::types::{DataType, Schema, TypeKind};
 
 /// How dates and times are written.
@@ -41,58 +45,14 @@ pub enum MapNullKey {
 /// The format with its options.
 #[derive(Debug, Clone)]
 pub struct JsonFormat {
+    /// The format that it is part of: what its options begin with.
+    name: &'static str,
     ignore_parse_errors: bool,
     fail_on_missing_field: bool,
     timestamp_format: TimestampFormat,
     map_null_key: MapNullKey,
     plain_decimals: bool,
     leave_out_nulls: bool,
-}
-
-/// The options of the format.
-pub const OPTIONS: &[OptionDescriptor] = &[
-    option(
-        "json.ignore-parse-errors",
-        SettingType::Boolean,
-        "false",
-        "Fields that cannot be read become NULL, broken records are skipped, instead of failing the job.",
-    ),
-    option(
-        "json.fail-on-missing-field",
-        SettingType::Boolean,
-        "false",
-        "Fail when a record lacks a field; otherwise the field is NULL.",
-    ),
-    option(
-        "json.timestamp-format.standard",
-        SettingType::OneOf(&["SQL", "ISO-8601"]),
-        "SQL",
-        "How timestamps are written: SQL is 'yyyy-MM-dd HH:mm:ss.s', ISO-8601 has a T between date and time.",
-    ),
-    option(
-        "json.map-null-key.mode",
-        SettingType::OneOf(&["FAIL", "DROP", "LITERAL"]),
-        "FAIL",
-        "What becomes of a map entry with a NULL key when it is written.",
-    ),
-    option("json.map-null-key.literal", SettingType::Text, "null", "The key that replaces NULL in mode LITERAL."),
-    option(
-        "json.encode.decimal-as-plain-number",
-        SettingType::Boolean,
-        "false",
-        "Write decimals without exponent: 0.000000027 instead of 2.7E-8.",
-    ),
-    option("json.encode.ignore-null-fields", SettingType::Boolean, "false", "Leave out fields that are NULL when writing."),
-    option(
-        "json.decode.json-parser.enabled",
-        SettingType::Boolean,
-        "true",
-        "Accepted, no effect: there is one parser, and it is a streaming one.",
-    ),
-];
-
-const fn option(key: &'static str, option_type: SettingType, default: &'static str, doc: &'static str) -> OptionDescriptor {
-    OptionDescriptor { key, option_type, default: Some(default), required: false, doc }
 }
 
 /// Why a record could not be read.
@@ -110,6 +70,8 @@ pub enum Malformed {
     NotAnObject,
     /// The record is not UTF-8.
     NotUtf8,
+    /// The record is a JSON object, but not a change.
+    Change(String),
     /// A field's value does not fit its type, or the field is missing.
     Field(Box<FieldProblem>),
 }
@@ -132,43 +94,16 @@ impl fmt::Display for Malformed {
             Malformed::TooDeep => f.write_str("values are nested too deeply"),
             Malformed::NotAnObject => f.write_str("the record is not a JSON object"),
             Malformed::NotUtf8 => f.write_str("the record is not valid UTF-8"),
+            Malformed::Change(reason) => f.write_str(reason),
             Malformed::Field(problem) => write!(f, "field \"{}\" {}", problem.path, problem.reason),
         }
     }
 }
 
 impl JsonFormat {
-    /// The format with the options of a table.
-    pub fn from_options(options: &Options) -> Result<Self> {
-        let reader = OptionReader::new(options);
-        let format = JsonFormat {
-            ignore_parse_errors: reader.boolean("json.ignore-parse-errors", false)?,
-            fail_on_missing_field: reader.boolean("json.fail-on-missing-field", false)?,
-            timestamp_format: match reader.word("json.timestamp-format.standard", &["SQL", "ISO-8601"], "SQL")? {
-                "SQL" => TimestampFormat::Sql,
-                _ => TimestampFormat::Iso8601,
-            },
-            map_null_key: match reader.word("json.map-null-key.mode", &["FAIL", "DROP", "LITERAL"], "FAIL")? {
-                "FAIL" => MapNullKey::Fail,
-                "DROP" => MapNullKey::Drop,
-                _ => MapNullKey::Literal(reader.text("json.map-null-key.literal").unwrap_or("null").to_string()),
-            },
-            plain_decimals: reader.boolean("json.encode.decimal-as-plain-number", false)?,
-            leave_out_nulls: reader.boolean("json.encode.ignore-null-fields", false)?,
-        };
-        if format.ignore_parse_errors && format.fail_on_missing_field {
-            return Err(Error::new(
-                ErrorKind::InvalidOption,
-                "options 'json.fail-on-missing-field' and 'json.ignore-parse-errors' exclude each other",
-            )
-            .with_hint("set only one of them to true"));
-        }
-        Ok(format)
-    }
-
     /// Whether all columns can be carried.
     pub fn check_schema(&self, physical: &Schema) -> Result<()> {
-        physical.fields.iter().try_for_each(|field| check_type(&field.data_type, &field.name))
+        physical.fields.iter().try_for_each(|field| check_type(self.name, &field.data_type, &field.name))
     }
 
     /// A decoder of the projected columns.
@@ -182,23 +117,21 @@ impl JsonFormat {
     }
 }
 
-fn check_type(data_type: &DataType, column: &str) -> Result<()> {
-    match &data_type.kind {
-        TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => {
-            Err(Error::unsupported(format!("type {} of column \"{column}\" in format 'json'", data_type.kind_text())))
+fn check_type(format: &str, data_type: &DataType, column: &str) -> Result<()> {
+    let unsupported =
+        || Error::unsupported(format!("type {} of column \"{column}\" in format '{format}'", data_type.kind_text()));
+    let key_fits = |key: &DataType| {
+        if key.is_character() {
+            return Ok(());
         }
-        TypeKind::Array(element) => check_type(element, column),
-        TypeKind::Map(key, value) => check_key(data_type, key, column).and_then(|()| check_type(value, column)),
-        TypeKind::Multiset(element) => check_key(data_type, element, column),
-        TypeKind::Row(fields) => fields.iter().try_for_each(|field| check_type(&field.data_type, column)),
+        Err(unsupported().with_hint("JSON has only strings as keys of a map: declare the key as STRING"))
+    };
+    match &data_type.kind {
+        TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => Err(unsupported()),
+        TypeKind::Array(element) => check_type(format, element, column),
+        TypeKind::Map(key, value) => key_fits(key).and_then(|()| check_type(format, value, column)),
+        TypeKind::Multiset(element) => key_fits(element),
+        TypeKind::Row(fields) => fields.iter().try_for_each(|field| check_type(format, &field.data_type, column)),
         _ => Ok(()),
     }
-}
-
-fn check_key(data_type: &DataType, key: &DataType, column: &str) -> Result<()> {
-    if key.is_character() {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!("type {} of column \"{column}\" in format 'json'", data_type.kind_text()))
-        .with_hint("JSON has only strings as keys of a map: declare the key as STRING"))
 }

@@ -1,15 +1,13 @@
 //! Objects and the values in them.
-//!
-//! The keys of an object mostly come in the order of the object before: so the bytes from the end of one value to the start of the
-//! next (`,"price": `) are remembered and compared as a whole, and only where they differ is a key parsed and looked up.
 
 use std::collections::HashMap;
 
 use super::cursor::{Cursor, RawString};
+use super::keys::Keys;
 use super::scalar;
 use super::{FieldProblem, Malformed, TimestampFormat};
 use crate::connectors::formats::{Column, TimestampParser, Values, does_not_fit};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, Schema, TypeKind};
 
 type Parsed<T> = std::result::Result<T, Malformed>;
 
@@ -19,6 +17,8 @@ pub struct Rules {
     pub ignore_errors: bool,
     /// A missing field is an error.
     pub fail_on_missing: bool,
+    /// Every key counts, however many there are.
+    pub all_keys: bool,
     /// Between date and time.
     pub separator: u8,
     /// Whether seconds may be missing.
@@ -36,6 +36,7 @@ impl Rules {
         Rules {
             ignore_errors,
             fail_on_missing,
+            all_keys: false,
             separator: if iso { b'T' } else { b' ' },
             short_times: iso,
             timestamps: TimestampParser::default(),
@@ -46,7 +47,7 @@ impl Rules {
 
 /// How values of a type are built up.
 #[derive(Debug)]
-enum Shape {
+pub enum Shape {
     Scalar,
     Row(ObjectShape),
     Array(Box<Shape>),
@@ -54,7 +55,8 @@ enum Shape {
 }
 
 impl Shape {
-    fn of(data_type: &DataType) -> Self {
+    /// Of a type.
+    pub fn of(data_type: &DataType) -> Self {
         match &data_type.kind {
             TypeKind::Row(fields) => {
                 Shape::Row(ObjectShape::new(fields.iter().map(|field| (field.name.as_str(), &field.data_type))))
@@ -67,67 +69,34 @@ impl Shape {
     }
 }
 
-/// The fields of an object that become columns, and in which order its keys came last.
+/// The fields of an object that become columns.
 #[derive(Debug)]
 pub struct ObjectShape {
-    slots: HashMap<Vec<u8>, usize>,
+    keys: Keys,
     names: Vec<String>,
     shapes: Vec<Shape>,
-    guesses: Vec<Guess>,
 }
-
-/// What stood before a value last time, and where the value went.
-#[derive(Debug)]
-struct Guess {
-    /// From the end of the value before to the start of this one.
-    bytes: Box<[u8]>,
-    /// The first 16 of the bytes as one number, and which bits of it they are: mostly they are all.
-    word: u128,
-    mask: u128,
-    slot: Option<usize>,
-}
-
-impl Guess {
-    fn new(bytes: &[u8], slot: Option<usize>) -> Self {
-        let mut word = [0; 16];
-        let length = bytes.len().min(16);
-        word[..length].copy_from_slice(&bytes[..length]);
-        let mask = u128::MAX >> (128 - 8 * length.max(1));
-        Guess { bytes: bytes.into(), word: u128::from_le_bytes(word), mask, slot }
-    }
-
-    /// Whether the text begins with it.
-    #[inline(always)]
-    fn begins(&self, text: &[u8]) -> bool {
-        match text.first_chunk() {
-            Some(chunk) if self.bytes.len() <= 16 => u128::from_le_bytes(*chunk) & self.mask == self.word,
-            _ => text.starts_with(&self.bytes),
-        }
-    }
-}
-
-/// More keys than this are not remembered: such objects are maps rather than rows, with other keys each time.
-const GUESSES_MAX: usize = 256;
 
 impl ObjectShape {
-    /// Of these fields.
-    pub fn new<'a>(fields: impl Iterator<Item = (&'a str, &'a DataType)>) -> Self {
-        let mut shape = ObjectShape { slots: HashMap::new(), names: Vec::new(), shapes: Vec::new(), guesses: Vec::new() };
-        for (name, data_type) in fields {
-            shape.slots.insert(name.as_bytes().to_vec(), shape.names.len());
-            shape.names.push(name.to_string());
-            shape.shapes.push(Shape::of(data_type));
-        }
-        shape
+    /// Of these columns.
+    pub fn of(schema: &Schema) -> Self {
+        ObjectShape::new(schema.fields.iter().map(|field| (field.name.as_str(), &field.data_type)))
     }
 
-    /// Appends the object at the cursor as row `row` of the columns. As in Flink, as many values are taken as there are fields: a
-    /// repeated key takes the place of the value before, and of one that comes later.
+    /// Of these fields.
+    fn new<'a>(fields: impl Iterator<Item = (&'a str, &'a DataType)>) -> Self {
+        let (names, shapes): (Vec<String>, Vec<Shape>) =
+            fields.map(|(name, data_type)| (name.to_string(), Shape::of(data_type))).unzip();
+        ObjectShape { keys: Keys::new(names.iter().map(String::as_str)), names, shapes }
+    }
+
+    /// Appends the object at the cursor as row `row` of the columns. A repeated key takes the place of the value before and, unless
+    /// [`Rules::all_keys`] is set, of one that comes later: as in Flink, only as many values are taken as there are fields.
     #[inline]
     pub fn decode(&mut self, columns: &mut [Column], cursor: &mut Cursor<'_>, row: usize, rules: &mut Rules) -> Parsed<()> {
-        let mut wanted = columns.len();
+        let mut wanted = if rules.all_keys { usize::MAX } else { columns.len() };
         let mut index = 0;
-        while let Some(slot) = self.next_key(cursor, index)? {
+        while let Some(slot) = self.keys.next(cursor, index)? {
             index += 1;
             match slot {
                 Some(slot) if wanted > 0 => {
@@ -152,58 +121,6 @@ impl ObjectShape {
         }
         Ok(())
     }
-
-    /// Passes the next key and tells the column of its value; none at the end of the object.
-    #[inline(always)]
-    fn next_key(&mut self, cursor: &mut Cursor<'_>, index: usize) -> Parsed<Option<Option<usize>>> {
-        if let Some(guess) = self.guesses.get(index)
-            && guess.begins(&cursor.line[cursor.at..])
-        {
-            cursor.at += guess.bytes.len();
-            return Ok(Some(guess.slot));
-        }
-        if index > 0 && cursor.peek() == b'}' {
-            cursor.at += 1;
-            return Ok(None);
-        }
-        self.parse_key(cursor, index)
-    }
-
-    #[cold]
-    fn parse_key(&mut self, cursor: &mut Cursor<'_>, index: usize) -> Parsed<Option<Option<usize>>> {
-        let separator = cursor.peek_token();
-        let start = cursor.at;
-        if index == 0 {
-            cursor.expect(b'{')?;
-            if cursor.accept(b'}') {
-                return Ok(None);
-            }
-        } else if separator == b'}' {
-            cursor.at += 1;
-            return Ok(None);
-        } else {
-            cursor.expect(b',')?;
-        }
-        if cursor.peek_token() != b'"' {
-            return Err(cursor.unexpected());
-        }
-        let key = cursor.string()?;
-        cursor.expect(b':')?;
-        cursor.peek_token();
-        let slot = if key.escaped {
-            let mut name = Vec::new();
-            key.unescape(&mut name);
-            self.slots.get(&name).copied()
-        } else {
-            self.slots.get(key.bytes).copied()
-        };
-        if index < GUESSES_MAX {
-            let guess = Guess::new(&cursor.line[start..cursor.at], slot);
-            self.guesses.truncate(index);
-            self.guesses.push(guess);
-        }
-        Ok(Some(slot))
-    }
 }
 
 #[cold]
@@ -213,7 +130,7 @@ fn missing(name: &str) -> Malformed {
 
 /// Adds the name of the row's field around the place of an error.
 #[cold]
-fn named(error: Malformed, name: &str) -> Malformed {
+pub fn named(error: Malformed, name: &str) -> Malformed {
     match error {
         Malformed::Field(mut problem) => {
             problem.path = if problem.path.is_empty() { name.to_string() } else { format!("{name}.{}", problem.path) };
@@ -225,7 +142,7 @@ fn named(error: Malformed, name: &str) -> Malformed {
 
 /// Appends the value at the cursor to a column.
 #[inline]
-fn decode_value(shape: &mut Shape, column: &mut Column, cursor: &mut Cursor<'_>, rules: &mut Rules) -> Parsed<()> {
+pub fn decode_value(shape: &mut Shape, column: &mut Column, cursor: &mut Cursor<'_>, rules: &mut Rules) -> Parsed<()> {
     let start = cursor.at;
     let fits = match shape {
         Shape::Scalar => scalar::decode(column, cursor, rules)?,
@@ -245,11 +162,12 @@ fn decode_value(shape: &mut Shape, column: &mut Column, cursor: &mut Cursor<'_>,
         column.push_null();
         return Ok(());
     }
-    Err(field_does_not_fit(&cursor.line[start..cursor.at]))
+    Err(does_not_fit_field(&cursor.line[start..cursor.at]))
 }
 
+/// The value of a field does not fit its type.
 #[cold]
-fn field_does_not_fit(value: &[u8]) -> Malformed {
+pub fn does_not_fit_field(value: &[u8]) -> Malformed {
     Malformed::Field(Box::new(FieldProblem { path: String::new(), reason: does_not_fit(value, "") }))
 }
 

@@ -3,6 +3,7 @@
 use arrow::array::ArrayRef;
 
 use super::*;
+use crate::catalog::Options;
 use crate::connectors::formats::text::write_java;
 use crate::connectors::formats::{BadRecord, Block, Format};
 use crate::types::{Batch, Field, RowField};
@@ -24,7 +25,7 @@ fn format(options: &[(&str, &str)]) -> Result<Format> {
 fn decode(fields: &[(&str, DataType)], options: &[(&str, &str)], text: &[u8]) -> std::result::Result<Vec<String>, BadRecord> {
     let schema = schema(fields);
     let all: Vec<usize> = (0..schema.len()).collect();
-    let mut decoder = format(options).unwrap().decoder(&schema, &all).unwrap();
+    let mut decoder = format(options).unwrap().decoder(&schema, &all, &[]).unwrap();
     let (block, mut from, mut rows) = (Block::new(text.to_vec()), 0, Vec::new());
     while from < block.bytes.len() {
         let decoded = decoder.decode(&block, from, 2)?;
@@ -173,7 +174,7 @@ fn what_is_written_is_as_flink_writes_it() {
     ];
     let text = "{\"c\":100,\"s\":\"a\\\"\\t\\u0001é😀\",\"x\":\"NaN\",\"t\":\"1970-01-01 00:00:01.5Z\",\"l\":[1,null],\"m\":{\"k\":1}}\n{}";
     let schema = schema(&fields);
-    let mut decoder = format(&[]).unwrap().decoder(&schema, &[0, 1, 2, 3, 4, 5]).unwrap();
+    let mut decoder = format(&[]).unwrap().decoder(&schema, &[0, 1, 2, 3, 4, 5], &[]).unwrap();
     let decoded = decoder.decode(&Block::new(text.as_bytes().to_vec()), 0, 10).unwrap();
     let batch = Batch::new(decoded.columns, decoded.num_rows);
     let encode = |options| {

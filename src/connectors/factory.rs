@@ -7,15 +7,15 @@ use super::blackhole::{self, BlackholeWriter};
 use super::datagen::{self, DatagenDescriptor};
 use super::descriptor::{no_sink, no_source};
 use super::embedded::{self, EmbeddedDescriptor, EmbeddedSource, EmbeddedTables};
-use super::filesystem::{self, CommitBoards, FileSink, FilesystemDescriptor, FilesystemSource};
-use super::memory::{self, MemoryDescriptor, MemorySource, MemoryTables, MemoryWriter};
+use super::filesystem::{self, CommitBoards, FileCommitter, FileSink, FilesystemDescriptor, FilesystemSource};
+use super::memory::{self, MemoryCommitter, MemoryDescriptor, MemorySource, MemoryTables, MemoryWriter};
 use super::nexmark::{self, NexmarkDescriptor};
 use super::print::{self, PrintWriter, SharedWriter};
 use crate::catalog::{ConnectorDescriptor, ConnectorRegistry, ObjectPath};
 use crate::error::{Error, ErrorKind, Result, nearest};
-use crate::runtime::{ConnectorFactory, SinkContext, SinkWriter, Source};
+use crate::runtime::{Committer, ConnectorFactory, SinkContext, SinkWriter, Source};
 use crate::stream_graph::{SinkSpec, SourceSpec};
-use crate::types::JobId;
+use crate::types::{JobId, OperatorId};
 
 /// What connectors need of their process.
 #[derive(Clone)]
@@ -131,12 +131,22 @@ impl ConnectorFactory for BuiltinConnectors {
                 Ok(Box::new(PrintWriter::new(spec, &context, stdout, stderr)?))
             }
             filesystem::NAME => Ok(Box::new(FileSink::new(spec, &context, &self.boards)?)),
-            memory::NAME => Ok(Box::new(MemoryWriter::new(spec, &self.services.memory)?)),
+            memory::NAME => Ok(Box::new(MemoryWriter::new(spec, &context, &self.services.memory)?)),
             name @ (datagen::NAME | embedded::NAME | nexmark::NAME) => Err(no_sink(name)),
             other => Err(unknown(other)),
         }
     }
+
+    fn committer(&self, spec: &SinkSpec, job: JobId, operator: OperatorId) -> Result<Option<Box<dyn Committer>>> {
+        Ok(match spec.connector.as_str() {
+            filesystem::NAME => Some(Box::new(FileCommitter::new(spec, self.boards.of(job, operator))?)),
+            memory::NAME => Some(Box::new(MemoryCommitter::new(job, operator, &self.services.memory))),
+            _ => None,
+        })
+    }
+
     fn release_job(&self, job: JobId) {
         self.boards.release_job(job);
+        self.services.memory.staging().drop_job(job);
     }
 }

@@ -1,4 +1,7 @@
 //! Sources that make their rows: numbered rows, dealt to the readers in turn, at a rate or as fast as they are taken.
+//!
+//! A row is a function of its number and of what its split was dealt with (a seed, the start of the job), so a position is all that is
+//! needed to go on after a restart, with as many readers as there are then.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +11,7 @@ use std::task::{Context, Poll};
 use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, random_seed};
 use crate::error::{Error, Result};
 use crate::runtime::{ReaderContext, Source, SourceEvent, SourceReader, Split, SplitEnumerator};
 use crate::types::{Batch, SplitId};
@@ -16,10 +19,25 @@ use crate::types::{Batch, SplitId};
 /// The rate is kept over stretches of this length: shorter ones would make tiny batches, longer ones a stutter.
 const STRETCH_MS: u64 = 100;
 
+/// Some rows to be made: the numbers `first`, `first + step`, … (`count` of them).
+#[derive(Debug, Clone, Copy)]
+pub struct RowSpan {
+    /// The first number.
+    pub first: u64,
+    /// The distance of numbers.
+    pub step: u64,
+    /// How many.
+    pub count: usize,
+    /// What random values follow from, besides the number: the same for all rows of the source, and after restarts.
+    pub seed: u64,
+    /// When the job began that read the split first, milliseconds since the epoch.
+    pub start_ms: i64,
+}
+
 /// Makes rows by their numbers.
 pub trait RowGenerator: Send {
-    /// The produced columns of rows `first`, `first + step`, … (`count` of them).
-    fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>>;
+    /// The produced columns of some rows.
+    fn generate(&mut self, rows: RowSpan) -> Result<Vec<ArrayRef>>;
 
     /// Rows that may stand in a batch, which their size allows.
     fn batch_rows_max(&self) -> u64 {
@@ -49,7 +67,7 @@ impl fmt::Debug for GeneratorSource {
 
 impl Source for GeneratorSource {
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
-        Ok(Box::new(GeneratorEnumerator { readers: u64::from(parallelism), rows: self.rows, done: false }))
+        Ok(Box::new(GeneratorEnumerator { readers: u64::from(parallelism), rows: self.rows, seed: random_seed(), done: false }))
     }
 
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
@@ -59,6 +77,7 @@ impl Source for GeneratorSource {
             no_more_splits: false,
             asked: false,
             batch_rows: context.batch_rows.max(1) as u64,
+            job_start_ms: context.operator.job_start_ms,
             pace: self.rows_per_second.map(|rate| Pace::new(rate, context.parallelism, &context.clock)),
         }))
     }
@@ -70,6 +89,9 @@ struct RowNumbers {
     next: u64,
     step: u64,
     end: Option<u64>,
+    seed: u64,
+    /// None until a reader has it.
+    start_ms: Option<i64>,
 }
 
 impl RowNumbers {
@@ -81,6 +103,7 @@ impl RowNumbers {
 struct GeneratorEnumerator {
     readers: u64,
     rows: Option<u64>,
+    seed: u64,
     done: bool,
 }
 
@@ -90,7 +113,7 @@ impl SplitEnumerator for GeneratorEnumerator {
             return Ok(Vec::new());
         }
         let split = |reader| {
-            let numbers = RowNumbers { next: reader, step: self.readers, end: self.rows };
+            let numbers = RowNumbers { next: reader, step: self.readers, end: self.rows, seed: self.seed, start_ms: None };
             let state = serde_json::to_string(&numbers).expect("row numbers have only plain fields");
             Split { id: SplitId(reader), state }
         };
@@ -153,14 +176,16 @@ struct GeneratorReader {
     no_more_splits: bool,
     asked: bool,
     batch_rows: u64,
+    job_start_ms: i64,
     pace: Option<Pace>,
 }
 
 impl SourceReader for GeneratorReader {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         for split in splits {
-            let numbers = serde_json::from_str(&split.state)
+            let mut numbers: RowNumbers = serde_json::from_str(&split.state)
                 .map_err(|error| Error::internal(format!("the state of a generator split is not readable: {error}")))?;
+            numbers.start_ms.get_or_insert(self.job_start_ms);
             self.splits.insert(split.id, numbers);
         }
         self.asked = false;
@@ -197,7 +222,9 @@ impl SourceReader for GeneratorReader {
             None => u64::MAX,
         };
         let count = left.min(due).min(self.batch_rows).min(self.generator.batch_rows_max());
-        let columns = match self.generator.generate(numbers.next, numbers.step, count as usize) {
+        let start_ms = numbers.start_ms.unwrap_or(self.job_start_ms);
+        let span = RowSpan { first: numbers.next, step: numbers.step, count: count as usize, seed: numbers.seed, start_ms };
+        let columns = match self.generator.generate(span) {
             Ok(columns) => columns,
             Err(error) => return Poll::Ready(Err(error)),
         };

@@ -12,7 +12,7 @@ use arrow::buffer::Buffer;
 
 use super::descriptor::{no_sink, physical_schema};
 use super::formats::{Column, TimestampParser, Values};
-use super::generator::{GeneratorFactory, GeneratorSource, RowGenerator};
+use super::generator::{GeneratorFactory, GeneratorSource, RowGenerator, RowSpan};
 use super::options::{OptionReader, does_not_fit, optional, without_default};
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, Options, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
@@ -187,30 +187,44 @@ pub fn source(spec: &SourceSpec) -> Result<GeneratorSource> {
     let rows_per_second = settings.rate_limited.then_some(settings.config.next_rate as u64);
     let (physical, projection) = (Arc::clone(&spec.physical), spec.projection.clone());
     EventColumns::new(&physical, &projection, event_type)?;
-    let factory: GeneratorFactory = Arc::new(move |context: &ReaderContext| {
-        let job_start_ms = context.operator.job_start_ms;
-        let mut config = settings.config.clone();
-        // The start of the job, so that all readers and all attempts agree.
-        config.base_time = base_time.unwrap_or(job_start_ms.max(0) as u64);
-        let mut generator = EventGenerator::new(config);
-        if let Some(event_type) = event_type {
-            generator = generator.with_type_filter(event_type);
-        }
+    let factory: GeneratorFactory = Arc::new(move |_: &ReaderContext| {
         let columns = EventColumns::new(&physical, &projection, event_type)?;
-        Ok(Box::new(NexmarkRows { generator, columns }) as Box<dyn RowGenerator>)
+        let config = settings.config.clone();
+        Ok(Box::new(NexmarkRows { config, base_time, event_type, generator: None, columns }) as Box<dyn RowGenerator>)
     });
     Ok(GeneratorSource { factory, rows, rows_per_second })
 }
 
 struct NexmarkRows {
-    generator: EventGenerator,
+    config: NexmarkConfig,
+    base_time: Option<u64>,
+    event_type: Option<EventType>,
+    /// With the time that it begins at.
+    generator: Option<(u64, EventGenerator)>,
     columns: EventColumns,
 }
 
+impl NexmarkRows {
+    /// The generator of events from a time on.
+    fn generator_from(&mut self, base_time: u64) -> &EventGenerator {
+        if self.generator.as_ref().is_none_or(|(of, _)| *of != base_time) {
+            let generator = EventGenerator::new(NexmarkConfig { base_time, ..self.config.clone() });
+            let generator = match self.event_type {
+                Some(event_type) => generator.with_type_filter(event_type),
+                None => generator,
+            };
+            self.generator = Some((base_time, generator));
+        }
+        &self.generator.as_ref().expect("made above").1
+    }
+}
+
 impl RowGenerator for NexmarkRows {
-    fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>> {
-        let events = self.generator.clone().with_offset(first).with_step(step);
-        for event in events.take(count) {
+    fn generate(&mut self, rows: RowSpan) -> Result<Vec<ArrayRef>> {
+        // The start of the job, so that all readers and all attempts agree.
+        let base_time = self.base_time.unwrap_or(rows.start_ms.max(0) as u64);
+        let events = self.generator_from(base_time).clone().with_offset(rows.first).with_step(rows.step);
+        for event in events.take(rows.count) {
             self.columns.push(&event);
         }
         Ok(self.columns.finish())

@@ -12,10 +12,9 @@ use arrow::buffer::Buffer;
 use self::field::FieldGenerator;
 use super::descriptor::{no_sink, physical_schema};
 use super::formats::Column;
-use super::generator::{GeneratorFactory, GeneratorSource, RowGenerator};
+use super::generator::{GeneratorFactory, GeneratorSource, RowGenerator, RowSpan};
 use super::options::{OptionReader, does_not_fit, optional, without_default};
 use crate::catalog::{CatalogTable, ConnectorDescriptor, OptionDescriptor, Options, SinkAbilities, SourceAbilities};
-use crate::clock::random_seed;
 use crate::config::SettingType;
 use crate::error::Result;
 use crate::runtime::ReaderContext;
@@ -116,11 +115,10 @@ pub fn source(spec: &SourceSpec) -> Result<GeneratorSource> {
         let fields = projection.iter().map(|index| {
             let field = physical.field(*index);
             let generator = FieldGenerator::new(&field.data_type, &format!("fields.{}", field.name), &reader)?;
-            Ok((generator, Column::new(&field.data_type)?))
+            Ok((*index as u64, generator, Column::new(&field.data_type)?))
         });
-        let rng = fastrand::Rng::with_seed(random_seed());
         let clock = Arc::clone(&context.clock);
-        Ok(Box::new(DatagenRows { fields: fields.collect::<Result<_>>()?, rng, clock }) as Box<dyn RowGenerator>)
+        Ok(Box::new(DatagenRows { fields: fields.collect::<Result<_>>()?, clock }) as Box<dyn RowGenerator>)
     });
     Ok(GeneratorSource {
         factory,
@@ -129,25 +127,35 @@ pub fn source(spec: &SourceSpec) -> Result<GeneratorSource> {
     })
 }
 
+/// Makes the values of a field random in its own way: an odd number, of bits that look random.
+const FIELD_SPREAD: u64 = 0xD1B5_4A32_D192_ED03;
+/// The same for rows.
+const ROW_SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
 struct DatagenRows {
-    fields: Vec<(FieldGenerator, Column)>,
-    rng: fastrand::Rng,
+    /// With their places in the table.
+    fields: Vec<(u64, FieldGenerator, Column)>,
     clock: Arc<dyn crate::clock::Clock>,
 }
 
 impl RowGenerator for DatagenRows {
     fn batch_rows_max(&self) -> u64 {
-        let row_bytes = self.fields.iter().fold(1u64, |sum, (generator, _)| sum.saturating_add(generator.value_bytes()));
+        let row_bytes = self.fields.iter().fold(1u64, |sum, (_, generator, _)| sum.saturating_add(generator.value_bytes()));
         (BATCH_BYTES / row_bytes).max(1)
     }
 
-    fn generate(&mut self, first: u64, step: u64, count: usize) -> Result<Vec<ArrayRef>> {
+    /// Each value has a seed of its own, which follows from its row and field: what comes after a restart does not depend on what was
+    /// drawn before.
+    fn generate(&mut self, rows: RowSpan) -> Result<Vec<ArrayRef>> {
         let now_ms = self.clock.now_ms();
         let no_block = Buffer::from(Vec::<u8>::new());
         let mut columns = Vec::with_capacity(self.fields.len());
-        for (generator, column) in &mut self.fields {
-            for at in 0..count as u64 {
-                generator.push(column, first + at * step, &mut self.rng, now_ms);
+        for (place, generator, column) in &mut self.fields {
+            let seed = rows.seed.wrapping_add((*place + 1).wrapping_mul(FIELD_SPREAD));
+            for at in 0..rows.count as u64 {
+                let number = rows.first + at * rows.step;
+                let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(number.wrapping_mul(ROW_SPREAD)));
+                generator.push(column, number, &mut rng, now_ms);
             }
             columns.push(column.finish(&no_block));
         }

@@ -1,12 +1,15 @@
-//! What the writers of one sink tell each other: which partitions are begun, who holds rows of them that are not visible yet, and who
-//! has come to the end of its input.
+//! What the writers of one sink and its committer tell each other: how the parts are named, which partitions are begun, who holds rows of
+//! them that are not visible yet, and who has come to the end of its input.
 //!
-//! Two promises rest on it. A partition is marked complete once, by the writer that was the last to make its rows visible. What is
+//! With checkpoints, only the names and the partitions matter: the committer alone makes parts visible and marks partitions. Without
+//! them, two promises rest on the board. A partition is marked complete once, by the writer that was the last to make its rows visible. What is
 //! written at the end of the input becomes visible together, when all writers have come there: if one of them fails before, nothing
 //! does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde::{Deserialize, Serialize};
 
 use super::part::Part;
 use crate::clock::random_seed;
@@ -18,10 +21,17 @@ use crate::types::{JobId, OperatorId, SubtaskIndex, Watermark};
 pub struct CommitBoards(Mutex<HashMap<(JobId, OperatorId), Arc<CommitBoard>>>);
 
 impl CommitBoards {
-    /// The board of a sink with so many writers: new for the first that comes.
-    pub fn join(&self, job: JobId, operator: OperatorId, writers: u32) -> Arc<CommitBoard> {
+    /// The board of a sink: new for the first that asks.
+    pub fn of(&self, job: JobId, operator: OperatorId) -> Arc<CommitBoard> {
         let mut boards = self.0.lock().expect("no holder of this lock panics");
-        Arc::clone(boards.entry((job, operator)).or_insert_with(|| Arc::new(CommitBoard::new(writers))))
+        Arc::clone(boards.entry((job, operator)).or_default())
+    }
+
+    /// The board of a sink with so many writers, for one of them.
+    pub fn join(&self, job: JobId, operator: OperatorId, writers: u32) -> Arc<CommitBoard> {
+        let board = self.of(job, operator);
+        board.lock().watermarks.resize(writers as usize, Watermark::MIN);
+        board
     }
 
     /// A job has ended. Parts that waited for a writer that did not come to its end are removed.
@@ -33,12 +43,17 @@ impl CommitBoards {
 /// The board of one sink.
 #[derive(Debug)]
 pub struct CommitBoard {
-    uid: String,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
+    /// What the names of all parts of this job share, and of all jobs that go on from its checkpoints.
+    lineage: String,
+    /// What the names of the parts of this attempt share besides, so that no name comes twice.
+    attempt: String,
+    /// Attempts that the committer has begun.
+    attempts: u32,
     /// How far each writer has come in event time; the maximum when its input has ended.
     watermarks: Vec<Watermark>,
     /// The partitions that are not complete yet.
@@ -55,6 +70,19 @@ struct Pending {
     held_by: BTreeSet<SubtaskIndex>,
 }
 
+/// What a checkpoint keeps of a board.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoardCheckpoint {
+    lineage: String,
+    /// Folders of partitions with their times.
+    pending: BTreeMap<String, i64>,
+}
+
+fn incomplete(state: &State) -> BTreeMap<String, i64> {
+    let text = |folder: &[u8]| String::from_utf8_lossy(folder).into_owned();
+    state.pending.iter().map(|(folder, pending)| (text(folder), pending.time_ms)).collect()
+}
+
 /// What the last writer has to do for all.
 #[derive(Debug, Default)]
 pub struct LastWill {
@@ -64,16 +92,66 @@ pub struct LastWill {
     pub partitions: Vec<Vec<u8>>,
 }
 
+impl Default for CommitBoard {
+    fn default() -> Self {
+        let state = State {
+            lineage: random_lineage(),
+            attempt: random_attempt(),
+            attempts: 0,
+            watermarks: Vec::new(),
+            pending: BTreeMap::new(),
+            last_parts: Vec::new(),
+        };
+        CommitBoard { state: Mutex::new(state) }
+    }
+}
+
 impl CommitBoard {
-    fn new(writers: u32) -> Self {
-        let watermarks = vec![Watermark::MIN; writers as usize];
-        let state = State { watermarks, pending: BTreeMap::new(), last_parts: Vec::new() };
-        CommitBoard { uid: random_uid(), state: Mutex::new(state) }
+    /// What the names of all parts of this attempt begin with; together an id in the layout of a UUID.
+    pub fn prefix(&self) -> String {
+        let state = self.lock();
+        format!("part-{}-{}-", state.lineage, state.attempt)
     }
 
-    /// A random id that the names of all parts of the sink share.
-    pub fn uid(&self) -> &str {
-        &self.uid
+    /// What the names of all parts of this job begin with, and of the jobs whose checkpoints it goes on from.
+    pub fn lineage_prefix(&self) -> String {
+        format!("part-{}-", self.lock().lineage)
+    }
+
+    /// Begins an attempt: with the lineage and the incomplete partitions of a checkpoint, or with none. Whether earlier attempts may have
+    /// left parts behind.
+    pub fn begin_attempt(&self, restored: Option<BoardCheckpoint>) -> bool {
+        let mut state = self.lock();
+        let has_past = restored.is_some() || state.attempts > 0;
+        let restored = restored.unwrap_or_else(|| BoardCheckpoint { lineage: state.lineage.clone(), pending: BTreeMap::new() });
+        let pending = |(folder, time_ms): (String, i64)| (folder.into_bytes(), Pending { time_ms, held_by: BTreeSet::new() });
+        *state = State {
+            lineage: restored.lineage,
+            attempt: random_attempt(),
+            attempts: state.attempts + 1,
+            watermarks: Vec::new(),
+            pending: restored.pending.into_iter().map(pending).collect(),
+            last_parts: Vec::new(),
+        };
+        has_past
+    }
+
+    /// What a checkpoint keeps.
+    pub fn checkpoint(&self) -> BoardCheckpoint {
+        let state = self.lock();
+        BoardCheckpoint { lineage: state.lineage.clone(), pending: incomplete(&state) }
+    }
+
+    /// The partitions that are not complete, with their times.
+    pub fn incomplete(&self) -> BTreeMap<String, i64> {
+        incomplete(&self.lock())
+    }
+
+    /// A partition is begun whose rows are visible.
+    pub fn begin_partition(&self, folder: &str, time_ms: i64) {
+        let mut state = self.lock();
+        let pending = Pending { time_ms, held_by: BTreeSet::new() };
+        state.pending.entry(folder.as_bytes().to_vec()).or_insert(pending);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -147,8 +225,13 @@ impl CommitBoard {
     }
 }
 
-/// A random id in the layout of a UUID.
-fn random_uid() -> String {
+/// The first four groups of a UUID, at random.
+fn random_lineage() -> String {
     let hex = format!("{:016x}{:016x}", random_seed(), random_seed());
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    format!("{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20])
+}
+
+/// The last group of a UUID, at random.
+fn random_attempt() -> String {
+    format!("{:016x}", random_seed())[..12].to_string()
 }

@@ -6,12 +6,15 @@
 mod blocks;
 mod board;
 mod commit;
+mod committer;
 mod descriptor;
 mod part;
 mod partition;
 mod partition_values;
 mod path;
 mod reader;
+#[cfg(test)]
+mod recovery_tests;
 mod sink;
 mod split;
 #[cfg(test)]
@@ -25,6 +28,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 pub use board::CommitBoards;
+pub use committer::FileCommitter;
 pub use descriptor::{FilesystemDescriptor, NAME};
 pub use sink::FileSink;
 

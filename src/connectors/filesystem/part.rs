@@ -1,4 +1,4 @@
-//! One part file: hidden while it is written, visible when it is whole, gone when it is dropped before that.
+//! One part file: hidden while it is written, visible when it is whole, gone when it is dropped before that and nobody else has taken it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,13 +16,14 @@ pub struct Part {
     name: String,
     written: u64,
     created_ms: i64,
-    published: bool,
+    /// Whether it is visible, or someone else's.
+    handed_on: bool,
 }
 
 impl Part {
     /// A part of this name; nothing exists until bytes are written out.
     pub fn new(folder: PathBuf, name: &str, created_ms: i64) -> Self {
-        Part { buffer: Vec::new(), folder, name: name.to_string(), written: 0, created_ms, published: false }
+        Part { buffer: Vec::new(), folder, name: name.to_string(), written: 0, created_ms, handed_on: false }
     }
 
     /// When it was begun.
@@ -36,7 +37,7 @@ impl Part {
     }
 
     fn hidden_path(&self) -> PathBuf {
-        self.folder.join(format!(".{}.inprogress", self.name))
+        self.folder.join(hidden_name(&self.name))
     }
 
     /// Moves the buffer to the hidden file.
@@ -66,14 +67,32 @@ impl Part {
         self.write_out()?;
         let path = self.folder.join(&self.name);
         fs::rename(self.hidden_path(), &path).map_err(|error| io_error("rename a part to", &path, error))?;
-        self.published = true;
+        self.handed_on = true;
         Ok(())
+    }
+
+    /// Closes the part, on the disk whatever happens to this machine, and leaves it to others to make it visible or to remove it. Gives
+    /// its name.
+    pub fn hand_over(mut self) -> Result<String> {
+        self.write_out()?;
+        let path = self.hidden_path();
+        fs::File::open(&path).and_then(|file| file.sync_all()).map_err(|error| io_error("write", &path, error))?;
+        self.handed_on = true;
+        Ok(std::mem::take(&mut self.name))
     }
 }
 
+/// The name of a part before it is visible.
+pub fn hidden_name(name: &str) -> String {
+    format!(".{name}{HIDDEN_END}")
+}
+
+/// How such a name ends.
+pub const HIDDEN_END: &str = ".inprogress";
+
 impl Drop for Part {
     fn drop(&mut self) {
-        if !self.published && self.written > 0 {
+        if !self.handed_on && self.written > 0 {
             // Nobody is left to tell; a hidden file that stays does no harm.
             let _ = fs::remove_file(self.hidden_path());
         }

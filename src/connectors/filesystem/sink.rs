@@ -1,10 +1,12 @@
 //! Writes a table as part files.
 //!
-//! A part is written under a hidden name and renamed when it is whole, so that a reader of the folder never sees half a record. Parts
-//! are closed by size, by age, when their partition is complete, at a flush element and at the end; those of the end become visible
-//! when all writers have come there.
+//! A part is written under a hidden name and renamed when it is whole, so that a reader of the folder never sees half a record.
+//!
+//! Without checkpoints, parts are closed by size, by age, when their partition is complete, at a flush element and at the end; those of
+//! the end become visible when all writers have come there. With checkpoints, parts are closed at each barrier too, and become visible
+//! when the checkpoint is complete: the writer describes them, and the [`FileCommitter`](super::committer::FileCommitter) renames them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use arrow::array::UInt32Array;
 
 use super::board::{CommitBoard, CommitBoards, LastWill};
 use super::commit::PartitionCommit;
+use super::committer::FileCommittable;
 use super::part::Part;
 use super::partition::{PartitionColumns, default_name};
 use super::path::TablePath;
@@ -19,9 +22,9 @@ use crate::clock::Clock;
 use crate::connectors::formats::{Format, RecordEncoder};
 use crate::connectors::options::OptionReader;
 use crate::error::Result;
-use crate::runtime::{SinkContext, SinkWriter};
+use crate::runtime::{Committable, SinkContext, SinkWriter};
 use crate::stream_graph::SinkSpec;
-use crate::types::{Batch, SubtaskIndex, Watermark};
+use crate::types::{Batch, CheckpointId, SubtaskIndex, Watermark};
 
 /// Bytes that all open parts of a writer may hold in memory together.
 const BUFFERS_BYTES: usize = 16 << 20;
@@ -38,6 +41,14 @@ pub struct FileSink {
     partition: PartitionColumns,
     /// Open parts by the folder of their partition.
     parts: HashMap<Vec<u8>, Part>,
+    /// Whether only the committer makes parts visible.
+    checkpointing: bool,
+    /// Then: parts that were closed since the last barrier.
+    closed: Vec<(Vec<u8>, Part)>,
+    /// Then: the partitions written to since the last barrier, with their times.
+    begun: BTreeMap<String, i64>,
+    /// How far event time has come.
+    watermark: Watermark,
     names: PartNames,
     rolling: Rolling,
     commit: Option<PartitionCommit>,
@@ -77,7 +88,11 @@ impl FileSink {
             written,
             partition: PartitionColumns { columns, default_name: default_name(&options) },
             parts: HashMap::new(),
-            names: PartNames { prefix: format!("part-{}-{}", board.uid(), context.subtask), count: 0 },
+            checkpointing: context.checkpointing,
+            closed: Vec::new(),
+            begun: BTreeMap::new(),
+            watermark: Watermark::MIN,
+            names: PartNames { prefix: format!("{}{}", board.prefix(), context.subtask), count: 0 },
             rolling,
             commit: PartitionCommit::from_options(&options)?,
             subtask: context.subtask,
@@ -117,10 +132,7 @@ impl FileSink {
                 None => {
                     rows.insert(folder.clone(), vec![row as u32]);
                     order.push(folder.clone());
-                    if let Some(commit) = &self.commit {
-                        let values = || self.partition.values(batch, row);
-                        self.board.hold(self.subtask, &folder, || commit.complete_ms(values, self.clock.now_ms()))?;
-                    }
+                    self.begin_partition(&folder, batch, row)?;
                 }
             }
         }
@@ -131,13 +143,47 @@ impl FileSink {
         Ok(())
     }
 
-    /// Makes visible what there is of a partition.
+    /// Rows of a partition come, the first of them is this one: notes when the partition will be complete.
+    fn begin_partition(&mut self, folder: &[u8], batch: &Batch, row: usize) -> Result<()> {
+        let Some(commit) = &self.commit else { return Ok(()) };
+        let time = || commit.complete_ms(|| self.partition.values(batch, row), self.clock.now_ms());
+        if !self.checkpointing {
+            return self.board.hold(self.subtask, folder, time);
+        }
+        let folder = String::from_utf8_lossy(folder);
+        if !self.begun.contains_key(folder.as_ref()) {
+            let time_ms = time()?;
+            self.begun.insert(folder.into_owned(), time_ms);
+        }
+        Ok(())
+    }
+
+    /// Closes what there is of a partition, and makes it visible if that is not the committer's business.
     fn publish(&mut self, partition: &[u8]) -> Result<()> {
-        if let Some(part) = self.parts.remove(partition) {
+        if let Some(mut part) = self.parts.remove(partition) {
+            if self.checkpointing {
+                part.write_out()?;
+                self.closed.push((partition.to_vec(), part));
+                return Ok(());
+            }
             part.publish()?;
         }
         self.board.publish(self.subtask, partition);
         Ok(())
+    }
+
+    /// How far the writer has come, for those who mark partitions.
+    fn progress(&mut self, commit: &PartitionCommit, at_end: bool) -> FileCommittable {
+        let mut partitions = std::mem::take(&mut self.begun);
+        if !self.checkpointing {
+            partitions.append(&mut self.board.incomplete());
+        }
+        let time_ms = match commit.is_by_clock() {
+            _ if at_end => i64::MAX,
+            true => self.clock.now_ms(),
+            false => self.watermark.0,
+        };
+        FileCommittable::Progress { partitions, time_ms }
     }
 
     fn mark(&self, complete: Vec<Vec<u8>>) -> Result<()> {
@@ -146,9 +192,9 @@ impl FileSink {
         complete.into_iter().try_for_each(|partition| commit.mark(&folder(partition)))
     }
 
-    /// Whether partitions are marked when the clock says so, or the watermark; none = not at all.
+    /// Whether this writer marks partitions when the clock says so, or the watermark; none = not at all.
     fn commits_by_clock(&self) -> Option<bool> {
-        self.commit.as_ref().map(PartitionCommit::is_by_clock)
+        self.commit.as_ref().filter(|_| !self.checkpointing).map(PartitionCommit::is_by_clock)
     }
 }
 
@@ -158,6 +204,7 @@ impl SinkWriter for FileSink {
     }
 
     fn watermark(&mut self, watermark: Watermark) -> Result<()> {
+        self.watermark = self.watermark.max(watermark);
         // The end is `finish`'s business.
         if self.commits_by_clock() != Some(false) || watermark == Watermark::MAX {
             return Ok(());
@@ -170,7 +217,26 @@ impl SinkWriter for FileSink {
     fn flush(&mut self) -> Result<()> {
         let partitions: Vec<Vec<u8>> = self.parts.keys().cloned().collect();
         partitions.iter().try_for_each(|partition| self.publish(partition))?;
+        std::mem::take(&mut self.closed).into_iter().try_for_each(|(_, part)| part.publish())?;
         self.board.take_last_parts().into_iter().try_for_each(Part::publish)
+    }
+
+    fn prepare_commit(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
+        if checkpoint.is_none() && !self.checkpointing {
+            return Ok(Vec::new()); // `finish` has made all visible
+        }
+        let mut parts = std::mem::take(&mut self.closed);
+        parts.extend(std::mem::take(&mut self.parts));
+        let mut committables = Vec::with_capacity(parts.len() + 1);
+        for (folder, part) in parts {
+            let folder = String::from_utf8_lossy(&folder).into_owned();
+            committables.push(FileCommittable::Part { folder, name: part.hand_over()? }.to_committable());
+        }
+        if let Some(commit) = self.commit.take() {
+            committables.push(self.progress(&commit, checkpoint.is_none()).to_committable());
+            self.commit = Some(commit);
+        }
+        Ok(committables)
     }
 
     fn next_timer(&self) -> Option<i64> {
@@ -190,6 +256,9 @@ impl SinkWriter for FileSink {
     }
 
     fn finish(&mut self) -> Result<()> {
+        if self.checkpointing {
+            return self.parts.values_mut().try_for_each(Part::write_out);
+        }
         let mut parts: Vec<Part> = std::mem::take(&mut self.parts).into_values().collect();
         parts.iter_mut().try_for_each(Part::write_out)?;
         let LastWill { parts, partitions } = self.board.finish(self.subtask, parts);

@@ -1,7 +1,9 @@
 //! The splits of a table of files, and who finds them.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,10 @@ pub struct FileSplit {
     pub end: Option<u64>,
     /// Where the next unread record begins, in decompressed bytes; none = nothing was read.
     pub position: Option<u64>,
+    /// Bytes of the file when it was found.
+    pub size: u64,
+    /// When it had been changed last by then, milliseconds since the epoch.
+    pub modified_ms: i64,
 }
 
 impl FileSplit {
@@ -38,10 +44,38 @@ impl FileSplit {
             .map_err(|error| Error::internal(format!("the state of a file split is not readable: {error}")))
     }
 
+    /// Refuses a file that is not what it was when it was found, if a part of it was read since: its rows would not fit together. A file
+    /// may grow.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let metadata = std::fs::metadata(&self.path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => changed(&self.path, "is gone"),
+            _ => io_error("read", &self.path, error),
+        })?;
+        match metadata.len() {
+            size if size < self.size => Err(changed(&self.path, &format!("has shrunk from {} to {size} bytes", self.size))),
+            size if size == self.size && modified_ms(&metadata) != self.modified_ms => {
+                Err(changed(&self.path, "was written anew"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// With its id, in JSON form.
     pub fn to_split(&self, id: SplitId) -> Split {
         Split { id, state: serde_json::to_string(self).expect("a file split has plain fields, its path is text") }
     }
+}
+
+/// When a file was changed last, milliseconds since the epoch.
+pub fn modified_ms(metadata: &Metadata) -> i64 {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    modified.map_or(0, |since| since.as_millis() as i64)
+}
+
+fn changed(path: &Path, how: &str) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot go on reading '{}'", path.display()))
+        .with_detail(format!("a part of it was read, and since then it {how}"))
+        .with_hint("put the file back as it was, or start the job anew")
 }
 
 /// Finds the files of a table.
@@ -114,8 +148,8 @@ impl SplitEnumerator for FileEnumerator {
             if !fits || self.known.contains(&path) || !self.partition.holds(&path) {
                 continue;
             }
-            let size = match std::fs::metadata(&path) {
-                Ok(metadata) => metadata.len(),
+            let (size, modified_ms) = match std::fs::metadata(&path) {
+                Ok(metadata) => (metadata.len(), modified_ms(&metadata)),
                 // Gone since it was listed.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(io_error("read", &path, error)),
@@ -127,7 +161,7 @@ impl SplitEnumerator for FileEnumerator {
             let compressed = Compression::of(&path) != Compression::None;
             let ranges = if compressed { vec![(0, None)] } else { self.ranges(size) };
             for (start, end) in ranges {
-                let split = FileSplit { path: path.clone(), start, end, position: None };
+                let split = FileSplit { path: path.clone(), start, end, position: None, size, modified_ms };
                 found.push(split.to_split(SplitId(self.splits)));
                 self.splits += 1;
             }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::UNIX_EPOCH;
 
 use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray, TimestampMillisecondArray};
 
@@ -12,7 +11,7 @@ use super::blocks::{BlockReader, Compression, RECORD_TOO_LONG, SpareBuffers, blo
 use super::descriptor::METADATA_KEYS;
 use super::partition_values::PartitionValues;
 use super::path::io_error;
-use super::split::FileSplit;
+use super::split::{FileSplit, modified_ms};
 use crate::connectors::formats::{BadRecord, Block, Decoded, RecordDecoder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::OperatorMetrics;
@@ -148,6 +147,9 @@ impl FileWorker {
     }
 
     fn open(&self, split: &FileSplit, position: Option<u64>) -> Result<OpenFile> {
+        if position.is_some() || split.start > 0 {
+            split.check_unchanged()?;
+        }
         let reader = match position {
             Some(position) => BlockReader::open(&split.path, position, split.end),
             None => BlockReader::open_range(&split.path, split.start, split.end),
@@ -205,8 +207,7 @@ fn metadata_column(key: &str, path: &Path, metadata: &FileMetadata, rows: usize)
 
 fn file_metadata(path: &Path) -> Result<FileMetadata> {
     let metadata = std::fs::metadata(path).map_err(|error| io_error("read", path, error))?;
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    Ok(FileMetadata { size: metadata.len() as i64, modified_ms: modified.map_or(0, |since| since.as_millis() as i64) })
+    Ok(FileMetadata { size: metadata.len() as i64, modified_ms: modified_ms(&metadata) })
 }
 
 fn bad_record(path: &Path, block_offset: u64, bad: &BadRecord, skip_option: &str) -> Error {

@@ -1,5 +1,8 @@
 //! `memory`: tables in this process, as a changelog that can be read again from its start or folded to what it stands for.
+//!
+//! Rows that are written stand in the table at once; with checkpoints, once the checkpoint is complete that covers them ([`sink`]).
 
+mod sink;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -10,14 +13,15 @@ use std::task::{Context, Poll};
 
 use serde::{Deserialize, Serialize};
 
+pub use sink::{MemoryCommitter, MemoryWriter};
 pub use store::{LogEntry, MemoryTables};
 
 use super::options::{OptionReader, optional, without_default};
 use crate::catalog::{CatalogTable, ConnectorDescriptor, ObjectPath, OptionDescriptor, Options, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
 use crate::error::{Error, Result};
-use crate::runtime::{ReaderContext, SinkWriter, Source, SourceEvent, SourceReader, Split, SplitEnumerator};
-use crate::stream_graph::{SinkSpec, SourceSpec};
+use crate::runtime::{ReaderContext, Source, SourceEvent, SourceReader, Split, SplitEnumerator};
+use crate::stream_graph::SourceSpec;
 use crate::types::{Batch, ChangelogMode, SplitId};
 
 /// The connector's name.
@@ -289,35 +293,5 @@ impl SourceReader for MemoryReader {
 
     fn snapshot(&self) -> Result<Vec<Split>> {
         Ok(self.split.iter().map(|(id, position)| position.to_split(*id)).collect())
-    }
-}
-
-/// Appends the changes of one subtask to a table.
-#[derive(Debug)]
-pub struct MemoryWriter {
-    tables: Arc<MemoryTables>,
-    table: ObjectPath,
-}
-
-impl MemoryWriter {
-    /// A writer of a spec.
-    pub fn new(spec: &SinkSpec, tables: &Arc<MemoryTables>) -> Result<Self> {
-        tables.create(&spec.table, &spec.schema, &spec.primary_key)?;
-        Ok(MemoryWriter { tables: Arc::clone(tables), table: spec.table.clone() })
-    }
-}
-
-impl SinkWriter for MemoryWriter {
-    fn write(&mut self, mut batch: Batch) -> Result<()> {
-        batch.take_steps();
-        self.tables.append(&self.table, batch)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::task::{Poll, Waker};
 
 use arrow::array::{Array, BooleanArray};
 
+use super::sink::Staging;
 use crate::catalog::ObjectPath;
 use crate::connectors::formats::text::write_java;
 use crate::error::{Error, ErrorKind, Result};
@@ -27,6 +28,7 @@ pub enum LogEntry {
 #[derive(Debug, Default)]
 pub struct MemoryTables {
     tables: Mutex<BTreeMap<ObjectPath, Table>>,
+    staging: Staging,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,11 @@ impl Table {
 }
 
 impl MemoryTables {
+    /// What writers have put aside until their checkpoint is complete.
+    pub(in crate::connectors) fn staging(&self) -> &Staging {
+        &self.staging
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectPath, Table>> {
         self.tables.lock().expect("no holder of this lock panics")
     }

@@ -83,3 +83,38 @@ fn the_changelog_is_followed_until_it_is_finished() {
     reader.no_more_splits();
     assert!(matches!(poll_event(&mut *reader), Some(SourceEvent::End)));
 }
+
+#[test]
+fn with_checkpoints_rows_come_once_their_checkpoint_is_complete() {
+    let (connectors, tables) = connectors();
+    let spec = sink_spec(NAME, &[], Path::new("."), &columns());
+    let writer = || {
+        let mut context = sink_context(VirtualClock::new(0), 0, 1);
+        context.checkpointing = true;
+        connectors.sink(&spec, context).unwrap()
+    };
+    let context = sink_context(VirtualClock::new(0), 0, 1).operator;
+    let committer = || connectors.committer(&spec, context.job, context.operator).unwrap().unwrap();
+    let count = || tables.snapshot(&spec.table).unwrap().iter().map(Batch::num_rows).sum::<usize>();
+    let (mut first, mut commits) = (writer(), committer());
+    first.write(changes(&[(Insert, 1, "a"), (Insert, 2, "b")])).unwrap();
+    let complete = first.prepare_commit(Some(crate::types::CheckpointId(1))).unwrap();
+    assert_eq!(count(), 0);
+    commits.commit(&complete).unwrap();
+    first.write(changes(&[(Insert, 3, "c")])).unwrap();
+    let incomplete = first.prepare_commit(Some(crate::types::CheckpointId(2))).unwrap();
+    first.write(changes(&[(Insert, 4, "d")])).unwrap();
+    assert_eq!(count(), 2);
+    // The job is restarted from its first checkpoint.
+    let (mut second, mut commits) = (writer(), committer());
+    commits.recover(Some(""), &complete).unwrap();
+    commits.commit(&incomplete).unwrap();
+    assert_eq!(count(), 2, "what was put aside by the attempt before is gone");
+    second.write(changes(&[(Insert, 3, "c")])).unwrap();
+    second.flush().unwrap();
+    assert_eq!(count(), 3);
+    second.write(changes(&[(Insert, 4, "d")])).unwrap();
+    second.finish().unwrap();
+    commits.commit(&second.prepare_commit(None).unwrap()).unwrap();
+    assert_eq!(count(), 4);
+}

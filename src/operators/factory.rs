@@ -5,8 +5,8 @@ use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
-    BoundedSort, Calc, GroupAggregate, Limit, ScalarJoin, SortLimit, TemporalSort, WatermarkAssigner, WindowAggregate,
-    WindowTableFunction,
+    BoundedSort, Calc, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SortLimit, TemporalSort, WatermarkAssigner,
+    WindowAggregate, WindowJoin, WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -39,6 +39,8 @@ impl OperatorFactory for Operators {
             OperatorSpec::ScalarJoin(spec) => Box::new(ScalarJoin::new(spec.clone(), context)?),
             OperatorSpec::RegularJoin(_) => return Err(Error::unsupported("regular JOIN")),
             OperatorSpec::Rank(_) => return Err(Error::unsupported("ROW_NUMBER")),
+            OperatorSpec::WindowJoin(spec) => Box::new(WindowJoin::new((**spec).clone(), context)?),
+            OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
             OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec, &context.configuration)),
             OperatorSpec::Collect { result, .. } => Box::new(CollectOperator::new(*result)),
             OperatorSpec::Source(_) | OperatorSpec::Values { .. } => {

@@ -24,6 +24,7 @@ mod state_tests;
 mod temporal_sort;
 #[cfg(test)]
 mod testing;
+mod time_join;
 pub mod values;
 mod watermark_assigner;
 pub mod watermark_generator;
@@ -37,5 +38,6 @@ pub use limit::Limit;
 pub use scalar_join::ScalarJoin;
 pub use sort_limit::SortLimit;
 pub use temporal_sort::TemporalSort;
+pub use time_join::{IntervalJoin, WindowJoin};
 pub use watermark_assigner::WatermarkAssigner;
 pub use window::{WindowAggregate, WindowTableFunction};

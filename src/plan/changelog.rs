@@ -98,6 +98,7 @@ fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> R
         .into_iter()
         .map(|input| derive_node(input, input_needs_before(plan, needs_before), cx))
         .collect::<Result<Vec<_>>>()?;
+    check_inputs(plan, &inputs, cx)?;
     let modifications = modifications(plan, cx)?;
     let updates = match (modifications.updates, emits_before(plan, needs_before, &inputs)) {
         (false, _) => Updates::None,
@@ -109,6 +110,23 @@ fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> R
         upsert_keys: upsert_keys(plan, &inputs),
         inputs,
     })
+}
+
+/// Some nodes take rows that stay.
+fn check_inputs(plan: &LogicalPlan, inputs: &[Changelog], cx: &PlannerContext) -> Result<()> {
+    let what = match plan {
+        LogicalPlan::WindowJoin { .. } => "window join",
+        LogicalPlan::IntervalJoin { .. } => "interval join",
+        _ => return Ok(()),
+    };
+    match plan.inputs().into_iter().zip(inputs).find(|(_, log)| !log.changes.is_insert_only()) {
+        Some((input, _)) => {
+            let producer = describe(producer_of_changes(input, cx));
+            Err(Error::unsupported(format!("{what} over the update and delete changes that {producer} produces"))
+                .with_hint("join inputs that only add rows: group by a window instead of all time"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What a node can do to rows that it emitted before.
@@ -135,7 +153,11 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
                     .with_hint("use a format that carries the former content, such as 'debezium-json'"));
             }
         },
-        LogicalPlan::Values { .. } | LogicalPlan::WindowAggregate { .. } | LogicalPlan::Sink { .. } => Modifications::default(),
+        LogicalPlan::Values { .. }
+        | LogicalPlan::WindowAggregate { .. }
+        | LogicalPlan::WindowJoin { .. }
+        | LogicalPlan::IntervalJoin { .. }
+        | LogicalPlan::Sink { .. } => Modifications::default(),
         LogicalPlan::Project { input, .. }
         | LogicalPlan::Filter { input, .. }
         | LogicalPlan::WatermarkAssigner { input, .. }

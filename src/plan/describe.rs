@@ -6,7 +6,10 @@ pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
-use crate::stream_graph::{WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{
+    IntervalJoinSpec, JoinKey, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty,
+    WindowSource, WindowSpec,
+};
 use crate::types::{Field, Schema, Value};
 
 /// The node, without its inputs.
@@ -26,6 +29,8 @@ pub fn describe(plan: &LogicalPlan) -> String {
             let both = concat(left.schema(), right.schema());
             format!("Join(joinType=[{}], where=[{}])", join_name(*join_type), expr_text(condition, &both))
         }
+        LogicalPlan::WindowJoin { spec, schema, .. } => window_join(spec, schema),
+        LogicalPlan::IntervalJoin { spec, schema, .. } => interval_join(spec, schema),
         LogicalPlan::ScalarJoin { left, right, .. } => scalar_join(None, left.schema(), right.schema()),
         LogicalPlan::Union { schema, .. } => format!("Union(all=[true], union=[{}])", names(schema)),
         LogicalPlan::Sort { input, keys, offset, fetch } => {
@@ -159,6 +164,54 @@ pub fn scalar_join(predicate: Option<&Expr>, left: &Schema, right: &Schema) -> S
     match predicate {
         Some(predicate) => format!("ScalarJoin(where=[{}], select=[{}])", expr_text(predicate, &both), names(&both)),
         None => format!("ScalarJoin(select=[{}])", names(&both)),
+    }
+}
+
+/// `WindowJoin(leftWindow=[win_start=[window_start], win_end=[window_end]], …, joinType=[InnerJoin], where=[(k = k0)], select=[…])`.
+pub fn window_join(spec: &WindowJoinSpec, schema: &Schema) -> String {
+    let window = |columns: WindowColumns, input: &Schema| {
+        let [start, end] = [columns.start, columns.end].map(|column| column_name(column, input));
+        format!("win_start=[{start}], win_end=[{end}]")
+    };
+    let (left, right) = (&spec.left_schema, &spec.right_schema);
+    format!(
+        "WindowJoin(leftWindow=[{}], rightWindow=[{}], joinType=[{}], where=[{}], select=[{}])",
+        window(spec.left_window, left),
+        window(spec.right_window, right),
+        join_name(spec.join_type),
+        join_condition(&spec.keys, spec.residual.as_ref(), left, right),
+        names(schema)
+    )
+}
+
+/// `IntervalJoin(joinType=[InnerJoin], windowBounds=[isRowTime=true, leftLowerBound=-10000, leftUpperBound=0, …], where=[…], select=[…])`.
+pub fn interval_join(spec: &IntervalJoinSpec, schema: &Schema) -> String {
+    let (left, right) = (&spec.left_schema, &spec.right_schema);
+    format!(
+        "IntervalJoin(joinType=[{}], windowBounds=[isRowTime={}, leftLowerBound={}, leftUpperBound={}, leftTime={}, rightTime={}], where=[{}], select=[{}])",
+        join_name(spec.join_type),
+        !spec.is_proctime,
+        spec.lower_ms,
+        spec.upper_ms,
+        column_name(spec.left_time, left),
+        column_name(spec.right_time, right),
+        join_condition(&spec.keys, spec.residual.as_ref(), left, right),
+        names(schema)
+    )
+}
+
+/// Keys and what else must be true, as one condition.
+fn join_condition(keys: &[JoinKey], residual: Option<&Expr>, left: &Schema, right: &Schema) -> String {
+    let both = concat(left, right);
+    let key_text = |key: &JoinKey| {
+        let (left, right) = (column_name(key.left, &both), column_name(left.len() + key.right, &both));
+        if key.null_safe { format!("({left} IS NOT DISTINCT FROM {right})") } else { format!("({left} = {right})") }
+    };
+    let terms: Vec<String> = keys.iter().map(key_text).chain(residual.map(|residual| expr_text(residual, &both))).collect();
+    match terms.as_slice() {
+        [] => "true".to_string(),
+        [term] => term.clone(),
+        terms => format!("({})", terms.join(" AND ")),
     }
 }
 

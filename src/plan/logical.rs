@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::stream_graph::{JoinType, OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowSpec};
+use crate::stream_graph::{
+    IntervalJoinSpec, JoinType, OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec,
+};
 use crate::types::{Schema, SchemaRef, Value};
 
 /// The table of a scan or a sink.
@@ -138,6 +140,28 @@ pub enum LogicalPlan {
         /// Output columns.
         schema: SchemaRef,
     },
+    /// A join of rows of the same window: made by a rule from Join. Output: `spec.output`.
+    WindowJoin {
+        /// Left input.
+        left: Box<LogicalPlan>,
+        /// Right input.
+        right: Box<LogicalPlan>,
+        /// Windows, keys, condition.
+        spec: WindowJoinSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
+    /// A join of rows whose times lie within an interval: made by a rule from Join. Output: `spec.output`.
+    IntervalJoin {
+        /// Left input.
+        left: Box<LogicalPlan>,
+        /// Right input.
+        right: Box<LogicalPlan>,
+        /// Times, bounds, keys, condition.
+        spec: IntervalJoinSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
     /// Adds the columns of the one row of an uncorrelated scalar subquery (NULLs when it has none) to each row of the input.
     ScalarJoin {
         /// The query.
@@ -190,6 +214,8 @@ impl LogicalPlan {
             | LogicalPlan::Over { schema, .. }
             | LogicalPlan::Rank { schema, .. }
             | LogicalPlan::Join { schema, .. }
+            | LogicalPlan::WindowJoin { schema, .. }
+            | LogicalPlan::IntervalJoin { schema, .. }
             | LogicalPlan::ScalarJoin { schema, .. }
             | LogicalPlan::Union { schema, .. }
             | LogicalPlan::Sink { schema, .. } => schema,
@@ -211,7 +237,10 @@ impl LogicalPlan {
             | LogicalPlan::Rank { input, .. }
             | LogicalPlan::Sort { input, .. }
             | LogicalPlan::Sink { input, .. } => vec![input],
-            LogicalPlan::Join { left, right, .. } | LogicalPlan::ScalarJoin { left, right, .. } => vec![left, right],
+            LogicalPlan::Join { left, right, .. }
+            | LogicalPlan::WindowJoin { left, right, .. }
+            | LogicalPlan::IntervalJoin { left, right, .. }
+            | LogicalPlan::ScalarJoin { left, right, .. } => vec![left, right],
             LogicalPlan::Union { inputs, .. } => inputs.iter().collect(),
         }
     }
@@ -249,6 +278,12 @@ impl LogicalPlan {
             LogicalPlan::Rank { input, spec, schema } => LogicalPlan::Rank { input: boxed(input)?, spec, schema },
             LogicalPlan::Join { left, right, join_type, condition, schema } => {
                 LogicalPlan::Join { left: boxed(left)?, right: boxed(right)?, join_type, condition, schema }
+            }
+            LogicalPlan::WindowJoin { left, right, spec, schema } => {
+                LogicalPlan::WindowJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }
+            }
+            LogicalPlan::IntervalJoin { left, right, spec, schema } => {
+                LogicalPlan::IntervalJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }
             }
             LogicalPlan::ScalarJoin { left, right, schema } => {
                 LogicalPlan::ScalarJoin { left: boxed(left)?, right: boxed(right)?, schema }

@@ -41,6 +41,8 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
         LogicalPlan::Rank { input, spec, .. } => rank::upsert_keys(spec, input.schema().len(), input_keys()),
         LogicalPlan::Values { rows, .. } if rows.len() <= 1 => vec![Vec::new()],
         LogicalPlan::Values { .. } | LogicalPlan::Union { .. } | LogicalPlan::Join { .. } => Vec::new(),
+        // They only add rows.
+        LogicalPlan::WindowJoin { .. } | LogicalPlan::IntervalJoin { .. } => Vec::new(),
     }
 }
 

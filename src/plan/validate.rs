@@ -8,7 +8,7 @@ use super::describe::{concat, describe};
 use super::rank;
 use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, Expr};
-use crate::stream_graph::WindowSource;
+use crate::stream_graph::{JoinKey, WindowSource};
 use crate::types::Schema;
 
 /// Checks a whole plan.
@@ -74,6 +74,16 @@ fn check_node(plan: &LogicalPlan) -> Check {
             check_columns(&rank::read_columns(spec).collect::<Vec<_>>(), width)
         }
         LogicalPlan::Join { left, right, condition, .. } => check_expr(condition, &concat(left.schema(), right.schema())),
+        LogicalPlan::WindowJoin { left, right, spec, schema } => {
+            check_columns(&[spec.left_window.start, spec.left_window.end], left.schema().len())?;
+            check_columns(&[spec.right_window.start, spec.right_window.end], right.schema().len())?;
+            check_join([left.schema(), right.schema()], &spec.keys, spec.residual.as_ref(), &spec.output, schema)
+        }
+        LogicalPlan::IntervalJoin { left, right, spec, schema } => {
+            check_columns(&[spec.left_time], left.schema().len())?;
+            check_columns(&[spec.right_time], right.schema().len())?;
+            check_join([left.schema(), right.schema()], &spec.keys, spec.residual.as_ref(), &spec.output, schema)
+        }
         LogicalPlan::ScalarJoin { left, right, schema } => check_width(left.schema().len() + right.schema().len(), schema.len()),
         LogicalPlan::Union { inputs, schema } => inputs.iter().try_for_each(|input| check_types(input.schema(), schema)),
         LogicalPlan::Sort { input, keys, .. } => {
@@ -99,6 +109,18 @@ fn check_calls(calls: &[AggregateCall], input: &Schema) -> Check {
         check_columns(&call.args, input.len())?;
         check_columns(call.filter.as_slice(), input.len())
     })
+}
+
+fn check_join(inputs: [&Schema; 2], keys: &[JoinKey], residual: Option<&Expr>, output: &[usize], schema: &Schema) -> Check {
+    let [left, right] = inputs;
+    for key in keys {
+        check_columns(&[key.left], left.len())?;
+        check_columns(&[key.right], right.len())?;
+    }
+    let both = concat(left, right);
+    residual.iter().try_for_each(|residual| check_expr(residual, &both))?;
+    check_columns(output, both.len())?;
+    check_types(&both.project(output), schema)
 }
 
 fn check_types(found: &Schema, expected: &Schema) -> Check {

@@ -2,7 +2,7 @@
 
 use super::LogicalPlan;
 use crate::expr::Expr;
-use crate::stream_graph::{WindowProperty, WindowSource};
+use crate::stream_graph::{WindowJoinSpec, WindowKind, WindowProperty, WindowSource};
 use crate::types::DataType;
 
 /// The window that the rows of a plan carry.
@@ -10,6 +10,8 @@ use crate::types::DataType;
 pub struct WindowTrace {
     /// What each output column is of the window, if anything.
     pub columns: Vec<Option<WindowProperty>>,
+    /// How rows were assigned to it.
+    pub kind: WindowKind,
     /// The type of the time attribute that the window was made from.
     pub time_type: DataType,
 }
@@ -32,17 +34,18 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
         LogicalPlan::WindowTableFunction { input, window, .. } => {
             let own = [WindowProperty::Start, WindowProperty::End, WindowProperty::Time].map(Some);
             let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
-            Some(WindowTrace { columns, time_type: window.time_type.clone() })
+            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone() })
         }
-        LogicalPlan::WindowAggregate { spec, .. } => {
+        LogicalPlan::WindowAggregate { input, spec, .. } => {
             let plain = spec.keys.len() + spec.aggregates.len();
             let columns = std::iter::repeat_n(None, plain).chain(spec.properties.iter().copied().map(Some)).collect();
-            let time_type = match &spec.window {
-                WindowSource::Assigned(window) => window.time_type.clone(),
-                WindowSource::Attached { time_type, .. } => time_type.clone(),
+            let (kind, time_type) = match &spec.window {
+                WindowSource::Assigned(window) => (window.kind, window.time_type.clone()),
+                WindowSource::Attached { time_type, .. } => (trace(input)?.kind, time_type.clone()),
             };
-            Some(WindowTrace { columns, time_type })
+            Some(WindowTrace { columns, kind, time_type })
         }
+        LogicalPlan::WindowJoin { left, right, spec, .. } => trace_join(left, right, spec),
         LogicalPlan::Filter { input, .. } => trace(input),
         // Rows come out when the window ends, still in it.
         LogicalPlan::Rank { input, spec, .. } if spec.window.is_some() => {
@@ -56,8 +59,19 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
                 Expr::Column { index, .. } => below.columns[*index],
                 _ => None,
             });
-            Some(WindowTrace { columns: columns.collect(), time_type: below.time_type })
+            Some(WindowTrace { columns: columns.collect(), ..below })
         }
         _ => None,
     }
+}
+
+/// A joined row carries the window of the sides that are never padded with NULLs.
+fn trace_join(left: &LogicalPlan, right: &LogicalPlan, spec: &WindowJoinSpec) -> Option<WindowTrace> {
+    let (left, right) = (trace(left)?, trace(right)?);
+    let unless = |padded: bool| move |column: Option<WindowProperty>| column.filter(|_| !padded);
+    let of_left = left.columns.into_iter().map(unless(spec.join_type.pads_left()));
+    let of_right = right.columns.into_iter().map(unless(spec.join_type.pads_right()));
+    let both: Vec<Option<WindowProperty>> = of_left.chain(of_right).collect();
+    let columns = spec.output.iter().map(|column| both[*column]).collect();
+    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type })
 }

@@ -5,6 +5,7 @@ mod graph;
 mod over;
 mod rank;
 mod spec;
+mod time_joins;
 
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use over::{FrameBound, FrameUnit, OverFrame, OverSpec};
@@ -13,3 +14,4 @@ pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec,
     WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
+pub use time_joins::{IntervalJoinSpec, WindowColumns, WindowJoinSpec};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::rank::RankOperatorSpec;
+use super::{IntervalJoinSpec, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::types::{ChangelogMode, Field, ResultId, SchemaRef, Value};
@@ -84,6 +85,10 @@ pub enum OperatorSpec {
     /// Joins two changing tables that are both kept for ever. Rows with equal keys meet in one subtask; without keys it runs at
     /// parallelism 1.
     RegularJoin(Box<RegularJoinSpec>),
+    /// Joins rows of the same window.
+    WindowJoin(Box<WindowJoinSpec>),
+    /// Joins rows whose times lie within an interval of one another.
+    IntervalJoin(Box<IntervalJoinSpec>),
     /// Writes a table.
     Sink(Box<SinkSpec>),
     /// Hands the rows of a SELECT to the session that asked.

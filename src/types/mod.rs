@@ -4,6 +4,7 @@
 //! [`Batch`] is what travels between operators.
 
 mod batch;
+mod compact_texts;
 mod data_type;
 mod ids;
 mod row_hash;
@@ -14,6 +15,7 @@ mod value;
 mod watermark;
 
 pub use batch::Batch;
+pub use compact_texts::compact_texts;
 pub use data_type::{DataType, RowField, TimeAttribute, TypeKind, VARCHAR_MAX};
 pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, OperatorId, ResultId, SplitId, SubtaskIndex, VertexId};
 pub use row_hash::hash_columns;

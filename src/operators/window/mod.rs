@@ -8,6 +8,6 @@ mod time;
 mod window_aggregate;
 mod window_table_function;
 
-pub(super) use time::null_rowtime;
+pub(super) use time::{WindowTime, milliseconds, null_rowtime};
 pub use window_aggregate::WindowAggregate;
 pub use window_table_function::WindowTableFunction;

@@ -11,5 +11,6 @@ mod nodes;
 mod sinks;
 #[cfg(test)]
 mod tests;
+mod time_joins;
 
 pub use builder::generate;

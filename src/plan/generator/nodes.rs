@@ -44,6 +44,8 @@ impl<'a> Generator<'a> {
             LogicalPlan::Union { inputs, .. } => self.union(inputs, changelog),
             LogicalPlan::Sort { .. } => self.sort(plan, changelog),
             LogicalPlan::ScalarJoin { .. } => self.scalar_join(plan, changelog, None),
+            LogicalPlan::WindowJoin { .. } => self.window_join(plan, changelog),
+            LogicalPlan::IntervalJoin { .. } => self.interval_join(plan, changelog),
             LogicalPlan::Join { .. } => Err(unsupported_join()),
             LogicalPlan::Sink { .. } => Err(Error::internal("a sink is the root of its plan")),
         }

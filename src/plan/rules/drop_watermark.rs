@@ -26,7 +26,11 @@ fn dropped(plan: LogicalPlan) -> LogicalPlan {
 
 fn looks_at_event_time(plan: &LogicalPlan) -> bool {
     let by_itself = match plan {
-        LogicalPlan::WindowTableFunction { .. } | LogicalPlan::WindowAggregate { .. } | LogicalPlan::Join { .. } => true,
+        LogicalPlan::WindowTableFunction { .. }
+        | LogicalPlan::WindowAggregate { .. }
+        | LogicalPlan::WindowJoin { .. }
+        | LogicalPlan::IntervalJoin { .. }
+        | LogicalPlan::Join { .. } => true,
         LogicalPlan::Sort { input, keys, .. } => keys.iter().any(|key| input.schema().field(key.column).data_type.is_rowtime()),
         LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => rank::looks_at_event_time(plan),
         LogicalPlan::Sink { table, .. } => !table.table.partition_keys.is_empty(),

@@ -8,6 +8,8 @@ mod drop_watermark;
 mod expressions;
 mod fold_constants;
 mod fold_values;
+mod interval_join;
+mod join_condition;
 mod merge_projects;
 mod null_rejection;
 mod prune_columns;
@@ -21,6 +23,7 @@ mod share_scans;
 #[cfg(test)]
 mod tests;
 mod window_aggregate;
+mod window_join;
 
 pub use null_rejection::rejects_nulls;
 pub use rule::{is_enabled, optimize};

@@ -13,6 +13,8 @@ use crate::plan::{LogicalPlan, PlannerContext, rank};
 use crate::stream_graph::{OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
+mod time_joins;
+
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     if let LogicalPlan::Sink { input, table, schema } = plan {
         let input = Box::new(prune_all(*input));
@@ -140,6 +142,12 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
         LogicalPlan::Join { left, right, join_type, condition, schema } => {
             let (left, right) = (Box::new(prune_all(*left)), Box::new(prune_all(*right)));
             Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema })
+        }
+        LogicalPlan::WindowJoin { left, right, spec, schema } => {
+            time_joins::prune_window_join(*left, *right, spec, &schema, needed)
+        }
+        LogicalPlan::IntervalJoin { left, right, spec, schema } => {
+            time_joins::prune_interval_join(*left, *right, spec, &schema, needed)
         }
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let left_width = left.schema().len();

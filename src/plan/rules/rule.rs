@@ -1,8 +1,8 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, drop_watermark, fold_constants, fold_values, merge_projects, prune_columns, push_filters, push_into_scan,
-    push_watermark, rank, share_aggregates, window_aggregate,
+    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, merge_projects, prune_columns, push_filters,
+    push_into_scan, push_watermark, rank, share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -31,6 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     mandatory("rank", rank::apply),
     optional("share_aggregates", share_aggregates::apply),
     mandatory("window_aggregate", window_aggregate::apply),
+    mandatory("interval_join", interval_join::apply),
     // With all filters and windows in place it is clear what is read; scans are still bare.
     optional("prune_columns", prune_columns::apply),
     // Pruning leaves projections in the way of filters.

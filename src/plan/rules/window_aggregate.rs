@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::rule::bottom_up;
+use super::window_join;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr};
 use crate::plan::window_trace::{WindowTrace, trace};
@@ -14,8 +15,9 @@ use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, SchemaRef};
 
-pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
-    bottom_up(plan, &mut lower)
+/// Window joins are made in the same pass, since each can stand on the other.
+pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
+    bottom_up(plan, &mut |plan| window_join::lower(lower(plan)?, cx))
 }
 
 fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {

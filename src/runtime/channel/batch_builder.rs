@@ -1,16 +1,8 @@
 //! Joins small slices for one subpartition to batches worth sending: full ones, unless a control element, the end or the timeout
 //! comes first.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
-use arrow::datatypes::{ByteViewType, DataType};
-
 use crate::error::Result;
-use crate::types::{Batch, Watermark};
-
-/// Texts up to this length stand in the view itself (a fact of Arrow's format).
-const MAX_INLINE_VIEW_LEN: u32 = 12;
+use crate::types::{Batch, Watermark, compact_texts};
 
 /// Bytes of a batch after which it is sent though it has room for rows: wide rows must not make giants.
 pub const BATCH_BYTES_MAX: usize = 4 << 20;
@@ -89,33 +81,15 @@ impl BatchBuilder {
 /// Copies the texts of a joined batch together where they are few among many: each piece holds on to all text of the batch it was
 /// taken from, and the next exchange would multiply that again.
 fn compact(batch: Batch) -> Batch {
-    let is_sparse = |column: &ArrayRef| match column.data_type() {
-        DataType::Utf8View => is_sparse(column.as_string_view()),
-        DataType::BinaryView => is_sparse(column.as_binary_view()),
-        _ => false,
-    };
-    if !batch.columns().iter().any(is_sparse) {
-        return batch;
-    }
-    let compacted = batch.columns().iter().map(|column| match column.data_type() {
-        DataType::Utf8View if is_sparse(column) => Arc::new(column.as_string_view().gc()) as ArrayRef,
-        DataType::BinaryView if is_sparse(column) => Arc::new(column.as_binary_view().gc()),
-        _ => Arc::clone(column),
-    });
-    batch.with_columns(compacted.collect())
-}
-
-/// Whether less than half of the text that an array holds on to is its own.
-fn is_sparse<T: ByteViewType>(array: &GenericByteViewArray<T>) -> bool {
-    let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
-    let lengths = array.views().iter().map(|view| *view as u32);
-    let own: usize = lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN).map(|length| length as usize).sum();
-    held > 2 * own
+    let columns = batch.columns().iter().map(compact_texts).collect();
+    batch.with_columns(columns)
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int32Array, StringViewArray};
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, Int32Array, StringViewArray};
     use arrow::datatypes::Int32Type;
 
     use super::*;

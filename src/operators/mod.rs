@@ -25,6 +25,7 @@ mod temporal_sort;
 #[cfg(test)]
 mod testing;
 mod time_join;
+mod unnest;
 pub mod values;
 mod watermark_assigner;
 pub mod watermark_generator;
@@ -39,5 +40,6 @@ pub use scalar_join::ScalarJoin;
 pub use sort_limit::SortLimit;
 pub use temporal_sort::TemporalSort;
 pub use time_join::{IntervalJoin, WindowJoin};
+pub use unnest::Unnest;
 pub use watermark_assigner::WatermarkAssigner;
 pub use window::{WindowAggregate, WindowTableFunction};

@@ -161,7 +161,8 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         LogicalPlan::Project { input, .. }
         | LogicalPlan::Filter { input, .. }
         | LogicalPlan::WatermarkAssigner { input, .. }
-        | LogicalPlan::WindowTableFunction { input, .. } => modifications(input, cx)?,
+        | LogicalPlan::WindowTableFunction { input, .. }
+        | LogicalPlan::Unnest { input, .. } => modifications(input, cx)?,
         LogicalPlan::Aggregate { input, aggregates, .. } => {
             let below = modifications(input, cx)?.any();
             Modifications { updates: below || !aggregates.is_empty(), deletes: below }
@@ -214,6 +215,7 @@ fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog]) ->
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }
+        | LogicalPlan::Unnest { .. }
         | LogicalPlan::Union { .. } => inputs.iter().any(|input| input.changes.updates == Updates::BeforeAndAfter),
         _ => true,
     }
@@ -228,6 +230,8 @@ fn input_needs_before(plan: &LogicalPlan, needs_before: bool) -> bool {
         | LogicalPlan::Union { .. } => needs_before,
         // When the new content fails the predicate, only the former content can take the row away.
         LogicalPlan::Filter { .. } => true,
+        // The new collection may hold fewer elements: only the former one can take all of its rows away.
+        LogicalPlan::Unnest { .. } => true,
         // They take the former content back out of what they keep.
         _ => true,
     }

@@ -6,10 +6,7 @@ pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
-use crate::stream_graph::{
-    IntervalJoinSpec, JoinKey, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty,
-    WindowSource, WindowSpec,
-};
+use crate::stream_graph::{IntervalJoinSpec, JoinKey, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, Value};
 
 /// The node, without its inputs.
@@ -21,6 +18,7 @@ pub fn describe(plan: &LogicalPlan) -> String {
         LogicalPlan::Filter { input, predicate } => format!("Filter(where=[{}])", expr_text(predicate, input.schema())),
         LogicalPlan::WatermarkAssigner { input, watermark, .. } => watermark_assigner(watermark, input.schema()),
         LogicalPlan::WindowTableFunction { input, window, .. } => window_table_function(window, input.schema()),
+        LogicalPlan::Unnest { input, spec, schema } => unnest(spec, schema, input.schema()),
         LogicalPlan::Aggregate { input, keys, aggregates, .. } => group_aggregate(keys, aggregates, false, input.schema()),
         LogicalPlan::WindowAggregate { input, spec, schema } => window_aggregate(spec, schema, input.schema()),
         LogicalPlan::Over { input, spec, schema } => over(spec, schema, input.schema()),
@@ -117,6 +115,18 @@ pub fn watermark_assigner(watermark: &WatermarkSpec, input: &Schema) -> String {
 /// `WindowTableFunction(window=[TUMBLE(…)])`.
 pub fn window_table_function(window: &WindowSpec, input: &Schema) -> String {
     format!("WindowTableFunction(window=[{}])", window_text(window, input))
+}
+
+/// `Correlate(invocation=[UNNEST(a)], joinType=[INNER], select=[k, x])`.
+pub fn unnest(spec: &UnnestSpec, schema: &Schema, input: &Schema) -> String {
+    let ordinality = if spec.ordinality { " WITH ORDINALITY" } else { "" };
+    let join_type = if spec.outer { "LEFT" } else { "INNER" };
+    let mut parts =
+        vec![format!("invocation=[UNNEST({}){ordinality}]", expr_text(&spec.collection, input)), format!("joinType=[{join_type}]")];
+    if let Some(condition) = &spec.condition {
+        parts.push(format!("condition=[{}]", expr_text(condition, &spec.all_columns(input))));
+    }
+    format!("Correlate({}, select=[{}])", parts.join(", "), names(schema))
 }
 
 /// `GroupAggregate(groupBy=[k], select=[k, COUNT(*) AS n])`. `retract`: the input takes rows back.

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::stream_graph::{
-    IntervalJoinSpec, JoinType, OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec,
-};
+use crate::stream_graph::{IntervalJoinSpec, JoinType, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec};
 use crate::types::{Schema, SchemaRef, Value};
 
 /// The table of a scan or a sink.
@@ -85,6 +83,15 @@ pub enum LogicalPlan {
         input: Box<LogicalPlan>,
         /// The window.
         window: WindowSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
+    /// UNNEST: a row for each element of a collection in the row.
+    Unnest {
+        /// Input.
+        input: Box<LogicalPlan>,
+        /// Collection, kind of join and output columns.
+        spec: UnnestSpec,
         /// Output columns.
         schema: SchemaRef,
     },
@@ -209,6 +216,7 @@ impl LogicalPlan {
             | LogicalPlan::Project { schema, .. }
             | LogicalPlan::WatermarkAssigner { schema, .. }
             | LogicalPlan::WindowTableFunction { schema, .. }
+            | LogicalPlan::Unnest { schema, .. }
             | LogicalPlan::Aggregate { schema, .. }
             | LogicalPlan::WindowAggregate { schema, .. }
             | LogicalPlan::Over { schema, .. }
@@ -231,6 +239,7 @@ impl LogicalPlan {
             | LogicalPlan::Filter { input, .. }
             | LogicalPlan::WatermarkAssigner { input, .. }
             | LogicalPlan::WindowTableFunction { input, .. }
+            | LogicalPlan::Unnest { input, .. }
             | LogicalPlan::Aggregate { input, .. }
             | LogicalPlan::WindowAggregate { input, .. }
             | LogicalPlan::Over { input, .. }
@@ -268,6 +277,7 @@ impl LogicalPlan {
             LogicalPlan::WindowTableFunction { input, window, schema } => {
                 LogicalPlan::WindowTableFunction { input: boxed(input)?, window, schema }
             }
+            LogicalPlan::Unnest { input, spec, schema } => LogicalPlan::Unnest { input: boxed(input)?, spec, schema },
             LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
                 LogicalPlan::Aggregate { input: boxed(input)?, keys, aggregates, schema }
             }

@@ -31,6 +31,16 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
             let window_start = input.schema().len();
             input_keys().into_iter().map(|key| sorted([key, vec![window_start]].concat())).collect()
         }
+        LogicalPlan::Unnest { input, spec, .. } => {
+            // A row comes once for each element; the number of the element tells those apart.
+            let place = |column: usize| spec.kept.iter().position(|kept| *kept == column);
+            let number = spec.ordinality.then(|| place(spec.all_columns(input.schema()).len() - 1)).flatten();
+            let with_number = |key: Vec<usize>| {
+                let columns = key.into_iter().map(place).chain([number]).collect::<Option<Vec<_>>>();
+                columns.map(sorted)
+            };
+            input_keys().into_iter().filter_map(with_number).collect()
+        }
         LogicalPlan::Aggregate { keys, .. } => vec![(0..keys.len()).collect()],
         LogicalPlan::WindowAggregate { spec, .. } => {
             let first = spec.keys.len() + spec.aggregates.len();

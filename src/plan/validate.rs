@@ -46,6 +46,13 @@ fn check_node(plan: &LogicalPlan) -> Check {
             check_width(input.schema().len() + 3, schema.len())?;
             check_columns(&[window.time_column], input.schema().len())
         }
+        LogicalPlan::Unnest { input, spec, schema } => {
+            check_expr(&spec.collection, input.schema())?;
+            let all = spec.all_columns(input.schema());
+            check_columns(&spec.kept, all.len())?;
+            spec.condition.iter().try_for_each(|condition| check_expr(condition, &all))?;
+            check_types(&all.project(&spec.kept), schema)
+        }
         LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
             check_width(keys.len() + aggregates.len(), schema.len())?;
             check_columns(keys, input.schema().len())?;

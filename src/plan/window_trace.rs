@@ -46,6 +46,11 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             Some(WindowTrace { columns, kind, time_type })
         }
         LogicalPlan::WindowJoin { left, right, spec, .. } => trace_join(left, right, spec),
+        LogicalPlan::Unnest { input, spec, .. } => {
+            let below = trace(input)?;
+            let columns = spec.kept.iter().map(|column| below.columns.get(*column).copied().flatten());
+            Some(WindowTrace { columns: columns.collect(), time_type: below.time_type })
+        }
         LogicalPlan::Filter { input, .. } => trace(input),
         // Rows come out when the window ends, still in it.
         LogicalPlan::Rank { input, spec, .. } if spec.window.is_some() => {

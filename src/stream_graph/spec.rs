@@ -8,7 +8,7 @@ use super::rank::RankOperatorSpec;
 use super::{IntervalJoinSpec, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::types::{ChangelogMode, Field, ResultId, SchemaRef, Value};
+use crate::types::{ChangelogMode, DataType, Field, ResultId, Schema, SchemaRef, TypeKind, Value};
 
 /// What an operator is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub enum OperatorSpec {
     WatermarkAssigner(WatermarkSpec),
     /// Window table function without aggregation: appends window_start, window_end, window_time; a row for each window.
     WindowTableFunction(WindowSpec),
+    /// UNNEST: a row for each element of a collection in the row.
+    Unnest(UnnestSpec),
     /// GROUP BY without window. Output: key columns, then aggregates.
     GroupAggregate {
         /// Key columns; none = one global group (which exists from the first row on).
@@ -177,6 +179,47 @@ pub struct WindowSpec {
     pub time_column: usize,
     /// Its type: rowtime or proctime, TIMESTAMP or TIMESTAMP_LTZ (then windows are aligned in `table.local-time-zone`).
     pub time_type: crate::types::DataType,
+}
+
+/// Elements of a collection as rows. All columns are: the input's, then those of an element, then its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UnnestSpec {
+    /// ARRAY, MAP or MULTISET, over the input's columns.
+    pub collection: Expr,
+    /// Whether a row without elements stays, with NULLs (LEFT JOIN).
+    pub outer: bool,
+    /// WITH ORDINALITY: whether elements are numbered, from 1.
+    pub ordinality: bool,
+    /// BOOLEAN over all columns: elements where it is not true count as not there.
+    pub condition: Option<Expr>,
+    /// Output columns by their position among all, rising.
+    pub kept: Vec<usize>,
+}
+
+impl UnnestSpec {
+    /// All columns over this input, before those that nobody reads are left out.
+    pub fn all_columns(&self, input: &Schema) -> Schema {
+        let mut fields = input.fields.clone();
+        let mut own = element_columns(&self.collection.data_type());
+        if self.ordinality {
+            own.push(Field::new("ORDINALITY", DataType::not_null(TypeKind::Int)));
+        }
+        own.iter_mut().for_each(|field| field.data_type.nullable |= self.outer);
+        fields.extend(own);
+        Schema::new(fields)
+    }
+}
+
+/// The columns that an element of a collection makes: the fields of a ROW, key and value of a MAP, else one. None of another type.
+pub fn element_columns(collection: &DataType) -> Vec<Field> {
+    match &collection.kind {
+        TypeKind::Map(key, value) => vec![Field::new("KEY", (**key).clone()), Field::new("VALUE", (**value).clone())],
+        TypeKind::Array(element) | TypeKind::Multiset(element) => match &element.kind {
+            TypeKind::Row(fields) => fields.iter().map(|field| Field::new(&field.name, field.data_type.clone())).collect(),
+            _ => vec![Field::new("EXPR$0", (**element).clone())],
+        },
+        _ => Vec::new(),
+    }
 }
 
 /// Where the window of a row comes from.

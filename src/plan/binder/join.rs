@@ -9,6 +9,7 @@ use super::parts::{INPUT_SUBQUERY_BASE, Parts, place_columns};
 use super::scope::{Scope, ScopeColumn, unknown_column};
 use super::span::{Located, convert};
 use super::state::{Binder, Relation};
+use super::unnest::is_lateral;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{JoinType, LogicalPlan};
@@ -22,15 +23,14 @@ impl Binder<'_> {
             return Err(Error::unsupported("GLOBAL JOIN").at_node(join));
         }
         let (join_type, constraint) = join_kind(join_operator).at_node(join)?;
+        if is_lateral(relation) {
+            check_constraint(constraint, join_operator).at_node(join)?;
+            return self.lateral(left, relation, Some((join_type, constraint)));
+        }
         let right = self.table_factor(relation)?;
+        check_constraint(constraint, join_operator).at_node(join)?;
         match constraint {
-            JoinConstraint::None if matches!(join_operator, JoinOperator::CrossJoin(_)) => Ok(cross(left, right)),
-            JoinConstraint::None => Err(Error::new(ErrorKind::Syntax, "JOIN needs ON or USING")
-                .with_hint("write CROSS JOIN to join each row with each")
-                .at_node(join)),
-            _ if matches!(join_operator, JoinOperator::CrossJoin(_)) => {
-                Err(Error::new(ErrorKind::Syntax, "CROSS JOIN takes no condition").at_node(join))
-            }
+            JoinConstraint::None => Ok(cross(left, right)),
             JoinConstraint::On(condition) => self.join_on(left, right, join_type, condition),
             JoinConstraint::Using(names) => {
                 let names = names.iter().map(column_name).collect::<Result<Vec<_>>>()?;
@@ -107,7 +107,7 @@ pub(super) fn cross(left: Relation, right: Relation) -> Relation {
     joined(left, right, JoinType::Inner, literal_true())
 }
 
-fn literal_true() -> Expr {
+pub(super) fn literal_true() -> Expr {
     Expr::literal(Value::Boolean(true), DataType::not_null(TypeKind::Boolean))
 }
 
@@ -189,6 +189,17 @@ fn column_name(name: &ast::ObjectName) -> Result<ast::Ident> {
         _ => None,
     }
     .ok_or_else(|| Error::new(ErrorKind::Syntax, "USING takes bare column names").at_node(name))
+}
+
+/// CROSS JOIN has no condition, and all others have one.
+fn check_constraint(constraint: &JoinConstraint, operator: &JoinOperator) -> Result<()> {
+    match (constraint, operator) {
+        (JoinConstraint::None, JoinOperator::CrossJoin(_)) => Ok(()),
+        (JoinConstraint::None, _) => Err(Error::new(ErrorKind::Syntax, "JOIN needs ON or USING")
+            .with_hint("write CROSS JOIN to join each row with each")),
+        (_, JoinOperator::CrossJoin(_)) => Err(Error::new(ErrorKind::Syntax, "CROSS JOIN takes no condition")),
+        _ => Ok(()),
+    }
 }
 
 fn join_kind(operator: &JoinOperator) -> Result<(JoinType, &JoinConstraint)> {

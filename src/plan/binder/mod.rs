@@ -31,6 +31,7 @@ mod state;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unnest;
 mod view;
 mod window;
 

@@ -10,6 +10,7 @@ use super::scope::Scope;
 use super::select::single_row;
 use super::span::{Located, convert, span_of};
 use super::state::{Binder, Relation};
+use super::unnest::is_lateral;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;
@@ -19,14 +20,31 @@ use crate::types::Schema;
 impl Binder<'_> {
     /// The FROM clause; without one, a single row without columns.
     pub(super) fn from(&self, from: &[TableWithJoins]) -> Result<Relation> {
-        let mut relations = from.iter().map(|item| self.table_with_joins(item));
-        let Some(first) = relations.next() else { return Ok(single_row()) };
-        relations.try_fold(first?, |left, right| Ok(super::join::cross(left, right?)))
+        let mut items = from.iter();
+        let Some(first) = items.next() else { return Ok(single_row()) };
+        items.try_fold(self.table_with_joins(first)?, |left, item| self.beside(left, item))
+    }
+
+    /// `left, item`: what in the item reads columns of the left, as UNNEST does, goes on from there.
+    fn beside(&self, left: Relation, item: &TableWithJoins) -> Result<Relation> {
+        let TableWithJoins { relation, joins } = item;
+        if !joins.iter().map(|join| &join.relation).chain([relation]).any(is_lateral) {
+            return Ok(super::join::cross(left, self.table_with_joins(item)?));
+        }
+        let first = match is_lateral(relation) {
+            true => self.lateral(left, relation, None)?,
+            false => super::join::cross(left, self.table_factor(relation)?),
+        };
+        joins.iter().try_fold(first, |left, join| self.join(left, join))
     }
 
     fn table_with_joins(&self, item: &TableWithJoins) -> Result<Relation> {
         let TableWithJoins { relation, joins } = item;
-        joins.iter().try_fold(self.table_factor(relation)?, |left, join| self.join(left, join))
+        let first = match is_lateral(relation) {
+            true => self.lateral(single_row(), relation, None)?,
+            false => self.table_factor(relation)?,
+        };
+        joins.iter().try_fold(first, |left, join| self.join(left, join))
     }
 
     // tidy: long because it is one arm for each kind of table
@@ -99,7 +117,7 @@ impl Binder<'_> {
                 aliased(self.table_function(name, args)?, alias.as_ref())
             }
             TableFactor::Function { .. } => Err(Error::unsupported("LATERAL").at_node(factor)),
-            TableFactor::UNNEST { .. } => Err(Error::unsupported("UNNEST").at_node(factor)),
+            TableFactor::UNNEST { .. } => Err(Error::unsupported("UNNEST in this place").at_node(factor)),
             TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => {
                 Err(Error::unsupported("JSON_TABLE").at_node(factor))
             }
@@ -203,7 +221,7 @@ pub(super) fn rename_columns(plan: LogicalPlan, alias: &TableAlias) -> Result<Lo
 }
 
 /// The names that an alias `t (a, b)` gives to columns, if any.
-fn column_names(alias: &TableAlias, schema: &Arc<Schema>) -> Result<Option<Vec<String>>> {
+pub(super) fn column_names(alias: &TableAlias, schema: &Arc<Schema>) -> Result<Option<Vec<String>>> {
     let TableAlias { explicit: _, name, columns, at } = alias;
     if at.is_some() {
         return Err(Error::unsupported("AT after an alias").at_span(ident_span(name)));

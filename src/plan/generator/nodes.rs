@@ -37,6 +37,10 @@ impl<'a> Generator<'a> {
                 let description = describe::window_table_function(window, input.schema());
                 self.unary(plan, changelog, "WindowTableFunction", description, spec, schema)
             }
+            LogicalPlan::Unnest { input, spec, schema } => {
+                let description = describe::unnest(spec, schema, input.schema());
+                self.unary(plan, changelog, "Correlate", description, OperatorSpec::Unnest(spec.clone()), schema)
+            }
             LogicalPlan::Aggregate { .. } => self.group_aggregate(plan, changelog),
             LogicalPlan::WindowAggregate { input, spec, schema } => self.window_aggregate(input, spec, schema, changelog),
             LogicalPlan::Rank { input, spec, schema } => self.rank(input, spec, schema, changelog),

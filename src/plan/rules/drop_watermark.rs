@@ -35,6 +35,7 @@ fn looks_at_event_time(plan: &LogicalPlan) -> bool {
         LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => rank::looks_at_event_time(plan),
         LogicalPlan::Sink { table, .. } => !table.table.partition_keys.is_empty(),
         LogicalPlan::Project { exprs, .. } => exprs.iter().any(asks_for_watermark),
+        LogicalPlan::Unnest { spec, .. } => spec.condition.iter().chain([&spec.collection]).any(asks_for_watermark),
         LogicalPlan::Filter { predicate, .. } => asks_for_watermark(predicate),
         _ => false,
     };

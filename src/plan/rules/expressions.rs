@@ -69,6 +69,11 @@ pub(super) fn map_expressions(plan: LogicalPlan, f: &mut dyn FnMut(Expr) -> Resu
             watermark.expr = f(watermark.expr)?;
             LogicalPlan::WatermarkAssigner { input, watermark, schema }
         }
+        LogicalPlan::Unnest { input, mut spec, schema } => {
+            spec.collection = f(spec.collection)?;
+            spec.condition = spec.condition.map(f).transpose()?;
+            LogicalPlan::Unnest { input, spec, schema }
+        }
         LogicalPlan::Join { left, right, join_type, condition, schema } => {
             LogicalPlan::Join { left, right, join_type, condition: f(condition)?, schema }
         }

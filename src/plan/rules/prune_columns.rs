@@ -10,7 +10,9 @@ use super::expressions::shifted;
 use crate::error::Result;
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::plan::{LogicalPlan, PlannerContext, rank};
-use crate::stream_graph::{OverSpec, RankSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{
+    OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec,
+};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
 mod time_joins;
@@ -136,6 +138,7 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let plan = LogicalPlan::Aggregate { input: Box::new(input.plan), keys, aggregates, schema };
             Pruned { plan, places: places(&kept, width) }
         }
+        LogicalPlan::Unnest { input, spec, schema } => prune_unnest(*input, spec, &schema, needed),
         LogicalPlan::WindowAggregate { input, spec, schema } => prune_window_aggregate(*input, spec, &schema, needed),
         LogicalPlan::Over { input, spec, schema } => prune_over(*input, spec, &schema, needed),
         LogicalPlan::Rank { input, spec, schema } => prune_rank(*input, spec, &schema, needed),
@@ -231,6 +234,27 @@ fn prune_window_function(input: LogicalPlan, window: WindowSpec, schema: &Schema
     let places = places(&kept, schema.len());
     let schema = Arc::new(schema.project(&kept));
     Pruned { plan: LogicalPlan::WindowTableFunction { input: Box::new(input.plan), window, schema }, places }
+}
+
+/// The collection is read, and passed on only where it is asked for.
+fn prune_unnest(input: LogicalPlan, spec: UnnestSpec, schema: &Schema, needed: &Columns) -> Pruned {
+    let width = input.schema().len();
+    let kept: Vec<usize> = needed.iter().map(|column| spec.kept[*column]).collect();
+    let condition = spec.condition.iter().flat_map(Expr::columns);
+    let read = kept.iter().copied().chain(condition).filter(|column| *column < width).chain(spec.collection.columns()).collect();
+    let input = prune(input, &read);
+    let pruned_width = input.plan.schema().len();
+    let place = |column: usize| if column < width { input.place(column) } else { column - width + pruned_width };
+    let spec = UnnestSpec {
+        collection: input.moved(spec.collection),
+        condition: spec.condition.map(|condition| shifted(condition, &place)),
+        kept: kept.into_iter().map(place).collect(),
+        ..spec
+    };
+    let needed: Vec<usize> = needed.iter().copied().collect();
+    let places = places(&needed, schema.len());
+    let schema = Arc::new(schema.project(&needed));
+    Pruned { plan: LogicalPlan::Unnest { input: Box::new(input.plan), spec, schema }, places }
 }
 
 fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema: &Schema, needed: &Columns) -> Pruned {

@@ -47,6 +47,15 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::WindowTableFunction { input, window, schema }, stay)
         }
+        LogicalPlan::Unnest { input, spec, schema } => {
+            let width = input.schema().len();
+            let (down, stay) = split(terms, &|term| {
+                movable(term) && !term.columns().is_empty() && term.columns().into_iter().all(|at| spec.kept[at] < width)
+            });
+            let down = down.into_iter().map(|term| shifted(term, &|column| spec.kept[column])).collect();
+            let input = Box::new(push_some(*input, down, cx));
+            filtered(LogicalPlan::Unnest { input, spec, schema }, stay)
+        }
         LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
             let window = trace(&input);
             let is_window = |key: &usize| window.as_ref().is_some_and(|window| window.columns[*key].is_some());

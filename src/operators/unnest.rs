@@ -1,0 +1,267 @@
+//! UNNEST: a row for each element of a collection in the row (Flink's Correlate with an unnesting function). Keeps nothing.
+//!
+//! Rows of a batch are expanded together: their columns are taken by row numbers, the elements are taken from, or are a slice of,
+//! the values below the lists. An element that is a NULL row makes no row, as in Flink; any other NULL does. Row kinds and watermark
+//! steps move along.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, UInt32Array, new_null_array};
+use arrow::compute;
+use arrow::datatypes::{DataType as ArrowType, Int32Type};
+
+use super::evaluation::Surroundings;
+use crate::error::{Error, Result};
+use crate::expr::{CompiledExprs, Expr};
+use crate::runtime::{Operator, OperatorContext, Output};
+use crate::stream_graph::{UnnestSpec, element_columns};
+use crate::types::{Batch, InputNumber, TypeKind, Watermark};
+
+/// Rows that are emitted as one batch, unless a single row has more elements.
+const ROWS_MAX: usize = 16_384;
+
+/// A row for each element of a collection in the row.
+pub struct Unnest {
+    spec: UnnestSpec,
+    collection: CompiledExprs,
+    condition: Option<CompiledExprs>,
+    /// Columns that the condition reads, among all.
+    condition_columns: Vec<usize>,
+    surroundings: Surroundings,
+    watermark: Watermark,
+}
+
+impl Unnest {
+    /// From its spec.
+    pub fn new(spec: UnnestSpec, context: &OperatorContext) -> Result<Self> {
+        let functions = &context.environment.functions;
+        let compile = |expr: &Expr| CompiledExprs::new(std::slice::from_ref(expr), functions);
+        Ok(Unnest {
+            collection: compile(&spec.collection)?,
+            condition: spec.condition.as_ref().map(compile).transpose()?,
+            condition_columns: spec.condition.as_ref().map(Expr::columns).unwrap_or_default(),
+            surroundings: Surroundings::new(context),
+            watermark: Watermark::MIN,
+            spec,
+        })
+    }
+
+    fn expand(&self, batch: &Batch, collection: &ArrayRef) -> Result<Batch> {
+        let elements = Elements::of(collection, &self.spec)?;
+        let mut hits = elements.hits(collection);
+        if let Some(condition) = &self.condition {
+            let columns = self.columns(batch, &elements, &hits, &self.condition_columns)?;
+            let mut all = vec![new_null_array(&ArrowType::Null, hits.len()); batch.columns().len() + elements.width()];
+            self.condition_columns.iter().zip(columns).for_each(|(at, column)| all[*at] = column);
+            let mask = condition.evaluate_predicate(&all, &self.surroundings.at(hits.len(), self.watermark))?;
+            let kept = |row: &usize| mask.is_valid(*row) && mask.value(*row);
+            hits = hits.at((0..hits.len()).filter(kept));
+        }
+        if self.spec.outer {
+            hits = hits.with_rows_without(batch.num_rows());
+        }
+        let columns = self.columns(batch, &elements, &hits, &self.spec.kept)?;
+        let rows = UInt32Array::from(hits.rows);
+        let steps = batch.steps().remap(|before| rows.values().partition_point(|row| *row < before) as u32);
+        let kinds = batch.kinds().map(|kinds| kinds.take(&rows));
+        Ok(Batch::new(columns, rows.len()).with_kinds(kinds).with_steps(steps))
+    }
+
+    /// These of all columns, a row for each hit.
+    fn columns(&self, batch: &Batch, elements: &Elements, hits: &Hits, wanted: &[usize]) -> Result<Vec<ArrayRef>> {
+        let width = batch.columns().len();
+        let (rows, places) = (UInt32Array::from(hits.rows.clone()), hits.places());
+        wanted
+            .iter()
+            .map(|column| match column.checked_sub(width) {
+                None => Ok(compute::take(batch.column(*column), &rows, None)?),
+                Some(at) if at < elements.columns.len() => places.values(&elements.columns[at]),
+                Some(_) => Ok(Arc::new(Int32Array::from(hits.numbers.clone())) as ArrayRef),
+            })
+            .collect()
+    }
+}
+
+/// What collections hold, side by side.
+struct Elements {
+    /// Columns of an element, over the elements of all collections.
+    columns: Vec<ArrayRef>,
+    /// Where the elements of each collection begin and end.
+    offsets: Vec<i32>,
+    /// Which elements are NULL rows.
+    null_rows: Option<arrow::buffer::NullBuffer>,
+    /// How often each element is there (MULTISET).
+    counts: Option<Int32Array>,
+    ordinality: bool,
+}
+
+impl Elements {
+    fn of(collection: &ArrayRef, spec: &UnnestSpec) -> Result<Self> {
+        let (offsets, parts, counts) = match collection.data_type() {
+            ArrowType::List(_) => {
+                let list = collection.as_list::<i32>();
+                (list.value_offsets(), vec![list.values().clone()], None)
+            }
+            ArrowType::Map(..) => {
+                let map = collection.as_map();
+                let counted = matches!(spec.collection.data_type().kind, TypeKind::Multiset(_));
+                let counts = counted.then(|| map.values().as_primitive::<Int32Type>().clone());
+                let values = if counted { Vec::new() } else { vec![map.values().clone()] };
+                (map.value_offsets(), [vec![map.keys().clone()], values].concat(), counts)
+            }
+            other => return Err(Error::internal(format!("{other} has no elements"))),
+        };
+        let is_row = match &spec.collection.data_type().kind {
+            TypeKind::Array(element) | TypeKind::Multiset(element) => matches!(element.kind, TypeKind::Row(_)),
+            _ => false,
+        };
+        let null_rows = if is_row { parts[0].nulls().cloned() } else { None };
+        let columns = if is_row { parts[0].as_struct().columns().to_vec() } else { parts };
+        debug_assert_eq!(columns.len(), element_columns(&spec.collection.data_type()).len());
+        Ok(Elements { columns, offsets: offsets.to_vec(), null_rows, counts, ordinality: spec.ordinality })
+    }
+
+    /// The columns of an element and its number.
+    fn width(&self) -> usize {
+        self.columns.len() + usize::from(self.ordinality)
+    }
+
+    /// All elements of the collections.
+    fn hits(&self, collection: &ArrayRef) -> Hits {
+        let mut hits = Hits::default();
+        for (row, ends) in self.offsets.windows(2).enumerate() {
+            if collection.is_null(row) {
+                continue;
+            }
+            let mut number = 0;
+            for place in ends[0]..ends[1] {
+                let times = self.counts.as_ref().map_or(1, |counts| counts.value(place as usize));
+                let is_null = self.null_rows.as_ref().is_some_and(|nulls| nulls.is_null(place as usize));
+                for _ in 0..times {
+                    number += 1;
+                    if !is_null {
+                        hits.push(row as u32, Some(place as u32), self.ordinality.then_some(number));
+                    }
+                }
+            }
+        }
+        hits
+    }
+}
+
+/// Rows to be made: the row that each comes from, with the place of its element.
+#[derive(Default)]
+struct Hits {
+    rows: Vec<u32>,
+    /// None: the row has no element.
+    elements: Vec<Option<u32>>,
+    /// The number of the element within its collection, where numbers are asked for.
+    numbers: Vec<Option<i32>>,
+}
+
+impl Hits {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn push(&mut self, row: u32, element: Option<u32>, number: Option<i32>) {
+        self.rows.push(row);
+        self.elements.push(element);
+        self.numbers.push(number);
+    }
+
+    /// Those at these positions.
+    fn at(&self, positions: impl Iterator<Item = usize>) -> Self {
+        let mut kept = Hits::default();
+        positions.for_each(|at| kept.push(self.rows[at], self.elements[at], self.numbers[at]));
+        kept
+    }
+
+    /// With one more for each of `num_rows` rows that has none.
+    fn with_rows_without(&self, num_rows: usize) -> Self {
+        let mut all = Hits::default();
+        let mut next = 0;
+        for row in 0..num_rows as u32 {
+            let first = next;
+            while next < self.len() && self.rows[next] == row {
+                all.push(row, self.elements[next], self.numbers[next]);
+                next += 1;
+            }
+            if next == first {
+                all.push(row, None, None);
+            }
+        }
+        all
+    }
+
+    fn places(&self) -> Places {
+        let first = self.elements.first().copied().flatten();
+        let in_a_row = |first: u32| self.elements.iter().zip(first..).all(|(element, place)| *element == Some(place));
+        match first {
+            Some(first) if in_a_row(first) => Places::InARow { first: first as usize, count: self.len() },
+            _ => Places::Scattered(UInt32Array::from(self.elements.clone())),
+        }
+    }
+}
+
+/// Where elements lie: mostly one behind the other.
+enum Places {
+    InARow { first: usize, count: usize },
+    Scattered(UInt32Array),
+}
+
+impl Places {
+    fn values(&self, column: &ArrayRef) -> Result<ArrayRef> {
+        Ok(match self {
+            Places::InARow { first, count } => column.slice(*first, *count),
+            Places::Scattered(places) => compute::take(column, places, None)?,
+        })
+    }
+}
+
+/// The first row behind `from` at which a batch of expanded rows is full.
+fn end_of_part(collection: &ArrayRef, from: usize) -> usize {
+    let lengths = |row: usize| match collection.data_type() {
+        ArrowType::List(_) => collection.as_list::<i32>().value_length(row),
+        _ => collection.as_map().value_length(row),
+    };
+    let mut rows = 0;
+    for row in from..collection.len() {
+        rows += lengths(row).max(1) as usize;
+        if rows > ROWS_MAX && row > from {
+            return row;
+        }
+    }
+    collection.len()
+}
+
+impl Operator for Unnest {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let context = self.surroundings.at(batch.num_rows(), self.watermark);
+        let collection = self.collection.evaluate(batch.columns(), &context)?.remove(0);
+        if let Some(last) = batch.steps().last() {
+            self.watermark = self.watermark.max(last);
+        }
+        let mut from = 0;
+        loop {
+            let to = end_of_part(&collection, from);
+            output.batch(self.expand(&batch.slice(from, to - from), &collection.slice(from, to - from))?)?;
+            from = to;
+            if from >= batch.num_rows() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        self.watermark = self.watermark.max(watermark);
+        output.watermark(watermark)
+    }
+}
+
+#[cfg(test)]
+mod tests;

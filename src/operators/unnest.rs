@@ -1,8 +1,11 @@
 //! UNNEST: a row for each element of a collection in the row (Flink's Correlate with an unnesting function). Keeps nothing.
 //!
 //! Rows of a batch are expanded together: their columns are taken by row numbers, the elements are taken from, or are a slice of,
-//! the values below the lists. An element that is a NULL row makes no row, as in Flink; any other NULL does. Row kinds and watermark
-//! steps move along.
+//! the values below the lists. An element that is a NULL row makes no row, as in Flink; any other NULL does. Watermark steps move along.
+//! An update takes away the rows of the former elements (`-D`) and adds those of the new ones (`+I`): which of them belong together is
+//! not known, and there can be more or fewer.
+
+mod hash_order;
 
 use std::sync::Arc;
 
@@ -15,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::expr::{CompiledExprs, Expr};
 use crate::runtime::{Operator, OperatorContext, Output};
 use crate::stream_graph::{UnnestSpec, element_columns};
-use crate::types::{Batch, InputNumber, TypeKind, Watermark};
+use crate::types::{Batch, InputNumber, RowKind, RowKinds, TypeKind, Watermark};
 
 /// Rows that are emitted as one batch, unless a single row has more elements.
 const ROWS_MAX: usize = 16_384;
@@ -63,7 +66,7 @@ impl Unnest {
         let columns = self.columns(batch, &elements, &hits, &self.spec.kept)?;
         let rows = UInt32Array::from(hits.rows);
         let steps = batch.steps().remap(|before| rows.values().partition_point(|row| *row < before) as u32);
-        let kinds = batch.kinds().map(|kinds| kinds.take(&rows));
+        let kinds = batch.kinds().map(|kinds| deletes_and_inserts(&kinds.take(&rows)));
         Ok(Batch::new(columns, rows.len()).with_kinds(kinds).with_steps(steps))
     }
 
@@ -82,6 +85,10 @@ impl Unnest {
     }
 }
 
+fn deletes_and_inserts(kinds: &RowKinds) -> RowKinds {
+    RowKinds::new(kinds.iter().map(|kind| if kind.is_retraction() { RowKind::Delete } else { RowKind::Insert }))
+}
+
 /// What collections hold, side by side.
 struct Elements {
     /// Columns of an element, over the elements of all collections.
@@ -92,22 +99,24 @@ struct Elements {
     null_rows: Option<arrow::buffer::NullBuffer>,
     /// How often each element is there (MULTISET).
     counts: Option<Int32Array>,
+    /// The keys of maps whose entries are numbered in the order of their hashes.
+    hashed: Option<ArrayRef>,
     ordinality: bool,
 }
 
 impl Elements {
     fn of(collection: &ArrayRef, spec: &UnnestSpec) -> Result<Self> {
-        let (offsets, parts, counts) = match collection.data_type() {
+        let (offsets, parts, counts, keys) = match collection.data_type() {
             ArrowType::List(_) => {
                 let list = collection.as_list::<i32>();
-                (list.value_offsets(), vec![list.values().clone()], None)
+                (list.value_offsets(), vec![list.values().clone()], None, None)
             }
             ArrowType::Map(..) => {
                 let map = collection.as_map();
                 let counted = matches!(spec.collection.data_type().kind, TypeKind::Multiset(_));
                 let counts = counted.then(|| map.values().as_primitive::<Int32Type>().clone());
                 let values = if counted { Vec::new() } else { vec![map.values().clone()] };
-                (map.value_offsets(), [vec![map.keys().clone()], values].concat(), counts)
+                (map.value_offsets(), [vec![map.keys().clone()], values].concat(), counts, Some(map.keys().clone()))
             }
             other => return Err(Error::internal(format!("{other} has no elements"))),
         };
@@ -118,7 +127,14 @@ impl Elements {
         let null_rows = if is_row { parts[0].nulls().cloned() } else { None };
         let columns = if is_row { parts[0].as_struct().columns().to_vec() } else { parts };
         debug_assert_eq!(columns.len(), element_columns(&spec.collection.data_type()).len());
-        Ok(Elements { columns, offsets: offsets.to_vec(), null_rows, counts, ordinality: spec.ordinality })
+        // The entries of a map that a query itself puts together stay in the order of the query.
+        let is_written = match &spec.collection {
+            Expr::Literal { .. } => true,
+            Expr::Call { function, .. } => function == "MAP",
+            _ => false,
+        };
+        let hashed = keys.filter(|_| spec.ordinality && !is_written);
+        Ok(Elements { columns, offsets: offsets.to_vec(), null_rows, counts, hashed, ordinality: spec.ordinality })
     }
 
     /// The columns of an element and its number.
@@ -134,9 +150,12 @@ impl Elements {
                 continue;
             }
             let mut number = 0;
-            for place in ends[0]..ends[1] {
-                let times = self.counts.as_ref().map_or(1, |counts| counts.value(place as usize));
-                let is_null = self.null_rows.as_ref().is_some_and(|nulls| nulls.is_null(place as usize));
+            let range = ends[0] as usize..ends[1] as usize;
+            let ordered = self.hashed.as_ref().map(|keys| hash_order::entries(keys, range.clone()));
+            for at in range.clone() {
+                let place = ordered.as_ref().map_or(at, |ordered| ordered[at - range.start]);
+                let times = self.counts.as_ref().map_or(1, |counts| counts.value(place));
+                let is_null = self.null_rows.as_ref().is_some_and(|nulls| nulls.is_null(place));
                 for _ in 0..times {
                     number += 1;
                     if !is_null {

@@ -161,8 +161,9 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         LogicalPlan::Project { input, .. }
         | LogicalPlan::Filter { input, .. }
         | LogicalPlan::WatermarkAssigner { input, .. }
-        | LogicalPlan::WindowTableFunction { input, .. }
-        | LogicalPlan::Unnest { input, .. } => modifications(input, cx)?,
+        | LogicalPlan::WindowTableFunction { input, .. } => modifications(input, cx)?,
+        // The rows of the former elements go away, and those of the new ones come.
+        LogicalPlan::Unnest { input, .. } => Modifications { updates: false, deletes: modifications(input, cx)?.any() },
         LogicalPlan::Aggregate { input, aggregates, .. } => {
             let below = modifications(input, cx)?.any();
             Modifications { updates: below || !aggregates.is_empty(), deletes: below }
@@ -215,7 +216,6 @@ fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog]) ->
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }
-        | LogicalPlan::Unnest { .. }
         | LogicalPlan::Union { .. } => inputs.iter().any(|input| input.changes.updates == Updates::BeforeAndAfter),
         _ => true,
     }

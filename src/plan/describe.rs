@@ -121,8 +121,10 @@ pub fn window_table_function(window: &WindowSpec, input: &Schema) -> String {
 pub fn unnest(spec: &UnnestSpec, schema: &Schema, input: &Schema) -> String {
     let ordinality = if spec.ordinality { " WITH ORDINALITY" } else { "" };
     let join_type = if spec.outer { "LEFT" } else { "INNER" };
-    let mut parts =
-        vec![format!("invocation=[UNNEST({}){ordinality}]", expr_text(&spec.collection, input)), format!("joinType=[{join_type}]")];
+    let mut parts = vec![
+        format!("invocation=[UNNEST({}){ordinality}]", expr_text(&spec.collection, input)),
+        format!("joinType=[{join_type}]"),
+    ];
     if let Some(condition) = &spec.condition {
         parts.push(format!("condition=[{}]", expr_text(condition, &spec.all_columns(input))));
     }

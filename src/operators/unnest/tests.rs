@@ -37,7 +37,7 @@ fn kinds_and_steps_go_with_the_elements() {
     check(
         unnest(pair(), &[0, 3], false, false, None),
         &["+I a 1", "~5", "-U b 0", "+U c 3", "~7"],
-        &["+I a 1", "+I a 2", "~5", "+U c 3", "+U c 6", "~7"],
+        &["+I a 1", "+I a 2", "~5", "+I c 3", "+I c 6", "~7"],
     );
 }
 

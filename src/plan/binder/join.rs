@@ -195,8 +195,9 @@ fn column_name(name: &ast::ObjectName) -> Result<ast::Ident> {
 fn check_constraint(constraint: &JoinConstraint, operator: &JoinOperator) -> Result<()> {
     match (constraint, operator) {
         (JoinConstraint::None, JoinOperator::CrossJoin(_)) => Ok(()),
-        (JoinConstraint::None, _) => Err(Error::new(ErrorKind::Syntax, "JOIN needs ON or USING")
-            .with_hint("write CROSS JOIN to join each row with each")),
+        (JoinConstraint::None, _) => {
+            Err(Error::new(ErrorKind::Syntax, "JOIN needs ON or USING").with_hint("write CROSS JOIN to join each row with each"))
+        }
         (_, JoinOperator::CrossJoin(_)) => Err(Error::new(ErrorKind::Syntax, "CROSS JOIN takes no condition")),
         _ => Ok(()),
     }

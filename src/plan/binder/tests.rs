@@ -723,7 +723,6 @@ fn what_is_not_supported_is_named() {
         ("SELECT a FROM s GROUP BY ROLLUP (a)", "GROUPING SETS, CUBE and ROLLUP"),
         ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)", "the window table function SESSION"),
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
-        ("SELECT * FROM s CROSS JOIN UNNEST(ARRAY[1]) AS u(x)", "UNNEST"),
         ("SELECT COUNT(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1' SECOND)", "the group window function TUMBLE"),
         ("SELECT (a, c) < (1, 'x') FROM s", "< between rows"),
         ("INSERT OVERWRITE sink SELECT 1, 'a', 2", "INSERT OVERWRITE"),

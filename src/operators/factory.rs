@@ -5,7 +5,8 @@ use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
-BoundedSort, Calc, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
+    BoundedSort, Calc, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SortLimit, TemporalSort, Unnest, WatermarkAssigner,
+    WindowAggregate, WindowJoin, WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};

@@ -6,7 +6,10 @@ pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
-use crate::stream_graph::{IntervalJoinSpec, JoinKey, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{
+    IntervalJoinSpec, JoinKey, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
+    WindowProperty, WindowSource, WindowSpec,
+};
 use crate::types::{Field, Schema, Value};
 
 /// The node, without its inputs.

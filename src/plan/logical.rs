@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
-use crate::stream_graph::{IntervalJoinSpec, JoinType, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec};
+use crate::stream_graph::{
+    IntervalJoinSpec, JoinType, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec,
+};
 use crate::types::{Schema, SchemaRef, Value};
 
 /// The table of a scan or a sink.

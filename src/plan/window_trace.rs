@@ -49,7 +49,7 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
         LogicalPlan::Unnest { input, spec, .. } => {
             let below = trace(input)?;
             let columns = spec.kept.iter().map(|column| below.columns.get(*column).copied().flatten());
-            Some(WindowTrace { columns: columns.collect(), time_type: below.time_type })
+            Some(WindowTrace { columns: columns.collect(), ..below })
         }
         LogicalPlan::Filter { input, .. } => trace(input),
         // Rows come out when the window ends, still in it.

@@ -94,6 +94,8 @@ pub(super) enum Param {
     Bytes,
     /// Any integer, as INT.
     Int,
+    /// An integer that an INT holds, as INT.
+    SmallerInt,
     /// Any integer, as BIGINT.
     BigInt,
     /// Any number, as DOUBLE.
@@ -114,13 +116,14 @@ impl Param {
             Param::Bytes if given.is_binary() => return Some(arg),
             Param::Text => TypeKind::Varchar(VARCHAR_MAX),
             Param::Bytes => TypeKind::Varbinary(VARCHAR_MAX),
-            Param::Int => TypeKind::Int,
+            Param::Int | Param::SmallerInt => TypeKind::Int,
             Param::BigInt => TypeKind::BigInt,
             Param::Double => TypeKind::Double,
             Param::Boolean => TypeKind::Boolean,
         };
         let fits = match self {
             Param::Int | Param::BigInt => given.is_integer(),
+            Param::SmallerInt => given.is_integer() && given.kind != TypeKind::BigInt,
             Param::Double => given.is_numeric(),
             Param::Boolean => given.kind == TypeKind::Boolean,
             _ => false,

@@ -237,7 +237,8 @@ fn nested(left: &Datum, right: &Datum, rows: usize, operator: Operator) -> Resul
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(rows, |row| operator.holds(order(row, row))), nulls))
 }
 
-fn has_map(data_type: &ArrowType) -> bool {
+/// Whether a type is a map or has one inside.
+pub(super) fn has_map(data_type: &ArrowType) -> bool {
     match data_type {
         ArrowType::Map(..) => true,
         ArrowType::List(field) => has_map(field.data_type()),
@@ -268,10 +269,13 @@ fn maps_equal(left: &ArrayRef, right: &ArrayRef, row: usize) -> bool {
 }
 
 fn entries_equal(left: &[ArrayRef], i: usize, right: &[ArrayRef], j: usize) -> bool {
-    left.iter().zip(right).all(|(l, r)| {
-        let (l, r) = (l.slice(i, 1), r.slice(j, 1));
-        if has_map(l.data_type()) { maps_equal(&l, &r, 0) } else { l.to_data() == r.to_data() }
-    })
+    left.iter().zip(right).all(|(l, r)| values_equal(l, i, r, j))
+}
+
+/// Whether two values that may have maps inside are equal.
+pub(super) fn values_equal(left: &ArrayRef, i: usize, right: &ArrayRef, j: usize) -> bool {
+    let (left, right) = (left.slice(i, 1), right.slice(j, 1));
+    if has_map(left.data_type()) { maps_equal(&left, &right, 0) } else { left.to_data() == right.to_data() }
 }
 
 fn distinct(args: &[Datum], context: &EvalContext, negated: bool) -> Result<Datum> {

@@ -18,6 +18,12 @@ use crate::types::{DataType, TypeKind, VARCHAR_MAX};
 pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("HEX", "HEX(<INTEGER>)\nHEX(<STRING>)", bind_hex, hex),
     Builtin::new(
+        "UNHEX",
+        "UNHEX(<STRING>)",
+        |f, args| bind_with(f, args, &[Param::Text], 1, |_| DataType::nullable(TypeKind::Varbinary(VARCHAR_MAX))),
+        unhex,
+    ),
+    Builtin::new(
         "BIN",
         "BIN(<INTEGER>)",
         |f, args| bind_with(f, args, &[Param::BigInt], 1, string_by_args),
@@ -79,6 +85,35 @@ fn hex(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     }
     let text = Text::of(&args[0]);
     build_text(args, context, |row, out| text.get(row)?.bytes().try_for_each(|byte| write!(out, "{byte:02X}").ok()))
+}
+
+/// The bytes of hexadecimal digits; of an odd number the first digit becomes a zero byte, as in Flink. NULL where one is none.
+fn unhex(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let text = Text::of(&args[0]);
+    let rows = Rows::of(args, context);
+    let mut builder = BinaryViewBuilder::with_capacity(rows.count);
+    let mut bytes = Vec::new();
+    for row in 0..rows.count {
+        bytes.clear();
+        match text.get(row).and_then(|text| push_bytes(text.as_bytes(), &mut bytes)) {
+            Some(()) => builder.append_value(&bytes),
+            None => builder.append_null(),
+        }
+    }
+    Ok(rows.finish(Arc::new(builder.finish())))
+}
+
+fn push_bytes(digits: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let (odd, pairs) = digits.split_at(digits.len() % 2);
+    for byte in odd {
+        digit(*byte)?;
+        out.push(0);
+    }
+    for pair in pairs.chunks_exact(2) {
+        out.push(digit(pair[0])? << 4 | digit(pair[1])?);
+    }
+    Some(())
 }
 
 fn bind_text_or_bytes(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {

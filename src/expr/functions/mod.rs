@@ -2,6 +2,8 @@
 
 mod args;
 mod arithmetic;
+mod array_parts;
+mod array_sets;
 mod builtin;
 mod characters;
 mod comparison;
@@ -9,11 +11,17 @@ mod conditional;
 mod datetime_arithmetic;
 mod digest;
 mod encoding;
+mod hash_code;
+mod inet;
+mod java_format;
 mod like;
+mod lists;
 mod logic;
+mod maps;
 mod math;
 mod moment;
 mod nested;
+mod printf;
 mod regexp;
 mod registry;
 mod text_case;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::builtin::Builtin;
 use super::{
-    arithmetic, comparison, conditional, digest, encoding, like, logic, math, moment, nested, regexp, text_case, text_parts,
-    time_parts, time_shift, time_text, url,
+    arithmetic, array_parts, array_sets, comparison, conditional, digest, encoding, hash_code, inet, like, logic, maps, math,
+    moment, nested, printf, regexp, text_case, text_parts, time_parts, time_shift, time_text, url,
 };
 use crate::expr::FunctionRegistry;
 use crate::expr::aggregate::builtin_aggregates;
@@ -27,7 +27,13 @@ const FAMILIES: &[&[Builtin]] = &[
     time_text::FUNCTIONS,
     moment::FUNCTIONS,
     nested::FUNCTIONS,
+    array_parts::FUNCTIONS,
+    array_sets::FUNCTIONS,
+    maps::FUNCTIONS,
     digest::FUNCTIONS,
+    hash_code::FUNCTIONS,
+    inet::FUNCTIONS,
+    printf::FUNCTIONS,
     url::FUNCTIONS,
 ];
 

@@ -235,7 +235,10 @@ fn nexmark_queries_plan() {
             std::fs::read_to_string(&file).unwrap().replace("'filesystem'", "'append'").replace("'blackhole'", "'retract'");
         match Session::new(testing::Session::new()).plan(&format!("{tables}{script}")) {
             Ok(_) => planned += 1,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::UndefinedFunction, "{}: {error:?}", file.display()),
+            Err(error) => {
+                let not_yet = [ErrorKind::UndefinedFunction, ErrorKind::Unsupported];
+                assert!(not_yet.contains(&error.kind()), "{}: {error:?}", file.display());
+            }
         }
     }
     assert!(planned >= 6, "only {planned} queries plan");

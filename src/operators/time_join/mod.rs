@@ -9,3 +9,6 @@ mod window_rows;
 
 pub use interval_join::IntervalJoin;
 pub use window_join::WindowJoin;
+
+#[cfg(test)]
+mod tests;

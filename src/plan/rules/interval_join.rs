@@ -152,3 +152,96 @@ fn interval_ms(expr: &Expr) -> Option<i64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::plan::testing::*;
+    use crate::stream_graph::JoinType;
+    use crate::types::{DataType, Schema};
+
+    /// `bids` joined with itself: left columns 0 to 2, right ones 3 to 5, the rowtimes 2 and 5.
+    fn joined(join_type: JoinType, terms: Vec<Expr>) -> LogicalPlan {
+        let (left, right) = (Box::new(scan_with_watermark()), Box::new(scan_with_watermark()));
+        let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
+        LogicalPlan::Join { left, right, join_type, condition: Expr::And(terms), schema: Schema::new(fields).into() }
+    }
+
+    fn time(column: usize, shift_ms: i64) -> Expr {
+        let column = Expr::column(column, rowtime());
+        match shift_ms {
+            0 => column,
+            ms => {
+                let by = Expr::literal(Value::IntervalDayTime(ms), DataType::not_null(TypeKind::IntervalDayTime));
+                call("+", vec![column, by], timestamp())
+            }
+        }
+    }
+
+    /// The bounds that terms give, if they make an interval join.
+    fn bounds(terms: Vec<Expr>) -> Option<(i64, i64)> {
+        match lower(joined(JoinType::Inner, terms), &Session::new().cx()) {
+            LogicalPlan::IntervalJoin { spec, .. } => Some((spec.lower_ms, spec.upper_ms)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_lower_and_an_upper_bound_on_either_side() {
+        let at_least = || compare(time(2, 0), ">=", time(5, -10));
+        assert_eq!(bounds(vec![at_least(), compare(time(2, 0), "<=", time(5, 5))]), Some((-10, 5)));
+        assert_eq!(bounds(vec![compare(time(5, 5), ">", time(2, 0)), at_least()]), Some((-10, 4)));
+        assert_eq!(bounds(vec![compare(time(5, -2), "<", time(2, 3)), compare(time(2, 0), "<", time(5, 7))]), Some((-4, 6)));
+        assert_eq!(bounds(vec![compare(time(2, 0), "=", time(5, 0))]), Some((0, 0)));
+    }
+
+    #[test]
+    fn other_numbers_of_bounds_are_no_interval() {
+        let lower = || compare(time(2, 0), ">=", time(5, -10));
+        let upper = || compare(time(2, 0), "<=", time(5, 5));
+        for terms in [
+            vec![lower()],
+            vec![lower(), lower()],
+            vec![lower(), upper(), upper()],
+            vec![compare(time(2, 0), "=", time(5, 0)), upper()],
+            vec![compare(time(2, 1), "=", time(5, 0))],
+            vec![lower(), compare(time(2, 0), "<=", time(2, 5))],
+        ] {
+            assert_eq!(bounds(terms.clone()), None, "{terms:?}");
+        }
+    }
+
+    #[test]
+    fn equalities_become_keys_and_what_is_computed_for_them_is_a_column() {
+        let key = compare(
+            call("UPPER", vec![Expr::column(0, DataType::string())], DataType::string()),
+            "=",
+            Expr::column(3, DataType::string()),
+        );
+        let terms = vec![
+            key,
+            compare(time(2, 0), ">=", time(5, 0)),
+            compare(bigint(1), "<", bigint(4)),
+            compare(time(2, 0), "<=", time(5, 5)),
+        ];
+        let plan = apply(joined(JoinType::Left, terms), &Session::new().cx()).unwrap();
+        expect![[r#"
+            IntervalJoin(joinType=[LeftOuterJoin], windowBounds=[isRowTime=true, leftLowerBound=0, leftUpperBound=5, leftTime=ts, rightTime=ts], where=[(($f3 = item) AND (price < price))], select=[item, price, ts, item, price, ts])
+            :- Project(select=[item, price, ts, UPPER(item) AS $f3])
+            :  +- WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])
+            :     +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])
+               +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]]
+        .assert_eq(&plan.to_string());
+    }
+
+    #[test]
+    fn semi_and_anti_joins_stay_regular() {
+        let terms = vec![compare(time(2, 0), ">=", time(5, -10)), compare(time(2, 0), "<=", time(5, 5))];
+        let plan = joined(JoinType::Semi, terms);
+        assert_eq!(lower(plan.clone(), &Session::new().cx()), plan);
+    }
+}

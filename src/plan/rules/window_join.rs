@@ -74,3 +74,71 @@ impl Windows {
         (property != WindowProperty::Time && self.right.columns[right] == Some(property)).then_some((property, left, right))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::plan::optimize;
+    use crate::plan::testing::*;
+    use crate::stream_graph::{JoinType, WindowKind};
+    use crate::types::{DataType, Schema};
+
+    const HOP: WindowKind = WindowKind::Hop { slide_ms: 5_000, size_ms: 10_000, offset_ms: 0 };
+
+    /// Windows of `bids` joined with one another: left columns 0 to 5, right ones 6 to 11, the bounds 3, 4 and 9, 10.
+    fn joined(join_type: JoinType, right: WindowKind, equal: &[(usize, usize)]) -> LogicalPlan {
+        let [left, right] = [TUMBLE_10S, right].map(|kind| Box::new(windowed(scan_with_watermark(), kind)));
+        let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned();
+        let schema = Schema::new(fields.take(if join_type.is_left_only() { 6 } else { 12 }).collect()).into();
+        let both: Vec<DataType> =
+            left.schema().fields.iter().chain(&right.schema().fields).map(|field| field.data_type.clone()).collect();
+        let column = |at: usize| Expr::column(at, both[at].clone());
+        let condition = Expr::And(equal.iter().map(|(a, b)| compare(column(*a), "=", column(*b))).collect());
+        LogicalPlan::Join { left, right, join_type, condition, schema }
+    }
+
+    fn is_window_join(plan: LogicalPlan) -> bool {
+        matches!(lower(plan, &Session::new().cx()).unwrap(), LogicalPlan::WindowJoin { .. })
+    }
+
+    #[test]
+    fn both_bounds_of_windows_of_one_kind_make_a_window_join() {
+        assert!(is_window_join(joined(JoinType::Full, TUMBLE_10S, &[(3, 9), (4, 10), (0, 6)])));
+        assert!(is_window_join(joined(JoinType::Inner, TUMBLE_10S, &[(10, 4), (9, 3)])));
+        assert!(!is_window_join(joined(JoinType::Inner, TUMBLE_10S, &[(3, 9), (0, 6)])));
+        assert!(!is_window_join(joined(JoinType::Inner, TUMBLE_10S, &[(3, 10), (4, 9)])));
+        assert!(!is_window_join(joined(JoinType::Inner, HOP, &[(3, 9), (4, 10)])));
+    }
+
+    fn check(plan: LogicalPlan, expected: Expect) {
+        expected.assert_eq(&optimize(plan, &Session::new().cx()).unwrap().to_string());
+    }
+
+    #[test]
+    fn a_window_aggregate_stands_on_the_window_of_a_side_that_is_never_null() {
+        let join = |join_type| joined(join_type, TUMBLE_10S, &[(3, 9), (4, 10), (0, 6)]);
+        check(aggregate(join(JoinType::Left), &[3, 4], vec![count("n")]), expect![[r#"
+            Project(select=[window_start, window_end, n])
+            +- WindowAggregate(window=[ATTACHED(win_start=[window_start], win_end=[window_end])], select=[COUNT(*) AS n, start('w$) AS window_start, end('w$) AS window_end])
+               +- WindowJoin(leftWindow=[win_start=[window_start], win_end=[window_end]], rightWindow=[win_start=[window_start], win_end=[window_end]], joinType=[LeftOuterJoin], where=[(item = item)], select=[window_start, window_end])
+                  :- Project(select=[item, window_start, window_end])
+                  :  +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
+                  :     +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
+                  +- Project(select=[item, window_start, window_end])
+                     +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
+                        +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
+        "#]]);
+        check(aggregate(join(JoinType::Left), &[9, 10], vec![count("n")]), expect![[r#"
+            GroupAggregate(groupBy=[window_start, window_end], select=[window_start, window_end, COUNT(*) AS n])
+            +- WindowJoin(leftWindow=[win_start=[window_start], win_end=[window_end]], rightWindow=[win_start=[window_start], win_end=[window_end]], joinType=[LeftOuterJoin], where=[(item = item)], select=[window_start, window_end])
+               :- Project(select=[item, window_start, window_end])
+               :  +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
+               :     +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
+               +- Project(select=[item, window_start, window_end])
+                  +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
+                     +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
+        "#]]);
+    }
+}

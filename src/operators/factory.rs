@@ -39,9 +39,9 @@ impl OperatorFactory for Operators {
             OperatorSpec::Limit { offset, fetch } => Box::new(Limit::new(*offset, *fetch)),
             OperatorSpec::ScalarJoin(spec) => Box::new(ScalarJoin::new(spec.clone(), context)?),
             OperatorSpec::RegularJoin(_) => return Err(Error::unsupported("regular JOIN")),
-            OperatorSpec::Rank(_) => return Err(Error::unsupported("ROW_NUMBER")),
             OperatorSpec::WindowJoin(spec) => Box::new(WindowJoin::new((**spec).clone(), context)?),
             OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
+            OperatorSpec::Rank(spec) => super::rank::rank(spec, context)?,
             OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec, &context.configuration)),
             OperatorSpec::Collect { result, .. } => Box::new(CollectOperator::new(*result)),
             OperatorSpec::Source(_) | OperatorSpec::Values { .. } => {

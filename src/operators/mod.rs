@@ -11,6 +11,7 @@ mod group_table;
 mod keyed_state;
 mod limit;
 mod progress;
+mod rank;
 mod row_bag;
 mod row_buffer;
 mod scalar_join;

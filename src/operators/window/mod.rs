@@ -3,8 +3,8 @@
 mod assigner;
 #[cfg(test)]
 mod harness_tests;
-mod slices;
-mod time;
+pub(super) mod slices;
+pub(super) mod time;
 mod window_aggregate;
 mod window_table_function;
 

@@ -15,9 +15,9 @@ use crate::types::KeyGroupRange;
 
 /// A slice, or a window that came with the rows: local milliseconds, ordered by end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SliceKey {
-    pub(super) end: i64,
-    pub(super) start: i64,
+pub(in crate::operators) struct SliceKey {
+    pub(in crate::operators) end: i64,
+    pub(in crate::operators) start: i64,
 }
 
 /// The open slices, the earliest first.

@@ -1,0 +1,90 @@
+//! The first row of each partition to come: only the keys of partitions are kept, and rows pass as they are.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::datatypes::DataType;
+
+use crate::error::Result;
+use crate::expr::GroupKeys;
+use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::stream_graph::RankOperatorSpec;
+use crate::types::{Batch, InputNumber, KeyGroupRange, hash_columns};
+
+/// The first row of each partition to come.
+pub(super) struct FirstRows {
+    partition_keys: Vec<usize>,
+    known: KnownKeys,
+}
+
+/// The keys of partitions that have had their row.
+struct KnownKeys {
+    keys: GroupKeys,
+    max_parallelism: u32,
+    hashes: Vec<u64>,
+    groups: Vec<u32>,
+}
+
+impl FirstRows {
+    /// From its spec.
+    pub(super) fn new(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Self> {
+        let partition_keys = spec.rank.partition_keys.clone();
+        let types: Vec<DataType> = partition_keys.iter().map(|key| spec.input.field(*key).data_type.to_arrow()).collect();
+        let keys = GroupKeys::new(&types)?;
+        let known = KnownKeys { keys, max_parallelism: context.max_parallelism, hashes: Vec::new(), groups: Vec::new() };
+        Ok(FirstRows { partition_keys, known })
+    }
+}
+
+impl KnownKeys {
+    fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
+        hash_columns(keys, num_rows, &mut self.hashes);
+        self.keys.assign(keys, &self.hashes, &mut self.groups)
+    }
+
+    /// The rows of the last batch whose keys were new.
+    fn fresh_rows(&self) -> UInt32Array {
+        let mut fresh = self.keys.fresh().iter().peekable();
+        let rows = self.groups.iter().enumerate();
+        rows.filter_map(|(row, group)| fresh.next_if_eq(&group).map(|_| row as u32)).collect()
+    }
+}
+
+impl Operator for FirstRows {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        self.known.assign(&keys, batch.num_rows())?;
+        output.batch(batch.take_rising(&self.known.fresh_rows())?)
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("keys", &mut self.known)]
+    }
+}
+
+impl StateTable for KnownKeys {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let groups = self.keys.groups();
+        if groups.is_empty() {
+            return Ok(StateTableSnapshot::new(Vec::new()));
+        }
+        let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), self.max_parallelism);
+        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, self.keys.keys(&groups)?)?]))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| {
+            let rows = rows_in_range(&rows, range)?;
+            self.assign(rows.columns(), rows.num_rows())
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.keys.bytes()
+    }
+}

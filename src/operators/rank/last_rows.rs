@@ -1,0 +1,228 @@
+//! The last row of each partition: to come, or by rowtime. A row replaces the one before it.
+//!
+//! The former row is kept only when someone needs `-U`; otherwise its time is all there is to know.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::compute;
+use arrow::datatypes::{DataType, Int64Type};
+
+use super::table::FrozenRows;
+use crate::error::Result;
+use crate::expr::GroupKeys;
+use crate::operators::change_rows::ChangeRows;
+use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::runtime::state::{RowId, RowStore};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::stream_graph::RankOperatorSpec;
+use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind, hash_columns};
+
+/// The last row of each partition.
+pub(super) struct LastRows {
+    table: LastTable,
+}
+
+/// Partitions with their last rows.
+struct LastTable {
+    partition_keys: Vec<usize>,
+    /// The column that tells which row is later; none = the one that comes later.
+    rowtime: Option<usize>,
+    max_parallelism: u32,
+    groups: GroupKeys,
+    /// The time of each partition's last row, if there is a rowtime.
+    times: Vec<i64>,
+    /// The last rows themselves, if they are kept.
+    rows: Option<Rows>,
+    winners: Winners,
+    hashes: Vec<u64>,
+    group_of_row: Vec<u32>,
+}
+
+struct Rows {
+    store: RowStore,
+    of_group: Vec<RowId>,
+}
+
+/// For each partition that a batch changes its last row in the batch.
+#[derive(Default)]
+struct Winners {
+    groups: Vec<u32>,
+    rows: Vec<u32>,
+    /// For each partition its place among `groups`, if that is its own.
+    places: Vec<u32>,
+}
+
+impl Winners {
+    fn begin(&mut self, num_groups: usize) {
+        self.groups.clear();
+        self.rows.clear();
+        self.places.resize(num_groups, 0);
+    }
+
+    #[inline]
+    fn set(&mut self, group: u32, row: u32) {
+        let place = self.places[group as usize] as usize;
+        if self.groups.get(place) == Some(&group) {
+            self.rows[place] = row;
+        } else {
+            self.places[group as usize] = self.groups.len() as u32;
+            self.groups.push(group);
+            self.rows.push(row);
+        }
+    }
+}
+
+impl LastRows {
+    /// From its spec; `rowtime`: the column that tells which row is later.
+    pub(super) fn new(spec: &RankOperatorSpec, rowtime: Option<usize>, context: &OperatorContext) -> Result<Self> {
+        let types: Vec<DataType> = spec.input.fields.iter().map(|field| field.data_type.to_arrow()).collect();
+        let key_types: Vec<DataType> = spec.rank.partition_keys.iter().map(|key| types[*key].clone()).collect();
+        let rows = match spec.emit_update_before {
+            true => Some(Rows { store: RowStore::new(&types)?, of_group: Vec::new() }),
+            false => None,
+        };
+        Ok(LastRows {
+            table: LastTable {
+                partition_keys: spec.rank.partition_keys.clone(),
+                rowtime,
+                max_parallelism: context.max_parallelism,
+                groups: GroupKeys::new(&key_types)?,
+                times: Vec::new(),
+                rows,
+                winners: Winners::default(),
+                hashes: Vec::new(),
+                group_of_row: Vec::new(),
+            },
+        })
+    }
+}
+
+impl LastTable {
+    /// Finds the rows of a batch that replace others.
+    fn find_winners(&mut self, batch: &Batch) -> Result<()> {
+        let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        let times = self.rowtime.map(|column| compute::cast(batch.column(column), &DataType::Int64)).transpose()?;
+        self.choose(&keys, times.as_ref().map(|times| times.as_primitive::<Int64Type>()), batch.num_rows())
+    }
+
+    fn choose(&mut self, keys: &[ArrayRef], times: Option<&Int64Array>, num_rows: usize) -> Result<()> {
+        hash_columns(keys, num_rows, &mut self.hashes);
+        self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
+        self.winners.begin(self.groups.num_groups());
+        let Some(times) = times else {
+            self.group_of_row.iter().enumerate().for_each(|(row, group)| self.winners.set(*group, row as u32));
+            return Ok(());
+        };
+        self.times.resize(self.groups.num_groups(), i64::MIN);
+        for (row, group) in self.group_of_row.iter().enumerate() {
+            let time = if times.is_valid(row) { times.value(row) } else { i64::MIN };
+            let last = &mut self.times[*group as usize];
+            // Of two rows with one time the later to come.
+            if time >= *last {
+                *last = time;
+                self.winners.set(*group, row as u32);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
+        self.find_winners(batch)?;
+        let rows = UInt32Array::from(self.winners.rows.clone());
+        let new = batch.columns().iter().map(|column| compute::take(column, &rows, None));
+        let new: Vec<ArrayRef> = new.collect::<std::result::Result<_, _>>()?;
+        let mut changes = ChangeRows::default();
+        // The first row of a new partition always wins: new ones come in their order.
+        let mut fresh = self.groups.fresh().iter().peekable();
+        let mut old_ids = Vec::new();
+        for (index, group) in self.winners.groups.iter().enumerate() {
+            if fresh.next_if_eq(&group).is_some() {
+                changes.new_row(RowKind::Insert, index);
+                continue;
+            }
+            if let Some(rows) = &self.rows {
+                changes.old_row(RowKind::UpdateBefore, old_ids.len());
+                old_ids.push(rows.of_group[*group as usize]);
+            }
+            changes.new_row(RowKind::UpdateAfter, index);
+        }
+        let Some(kept) = &mut self.rows else { return changes.into_batch(&[], &new, &new) };
+        let old = if old_ids.is_empty() { new.clone() } else { kept.store.take(&old_ids)? };
+        let changed = changes.into_batch(&[], &old, &new)?;
+        kept.store.delete(&old_ids);
+        kept.put(&new, &self.winners.groups, self.groups.num_groups())?;
+        Ok(changed)
+    }
+}
+
+impl Rows {
+    /// These are now the rows of these partitions.
+    fn put(&mut self, columns: &[ArrayRef], groups: &[u32], num_groups: usize) -> Result<()> {
+        let mut ids = Vec::new();
+        self.store.append(columns, groups.len(), &mut ids)?;
+        self.of_group.resize(num_groups, RowId::NONE);
+        groups.iter().zip(ids).for_each(|(group, id)| self.of_group[*group as usize] = id);
+        Ok(())
+    }
+}
+
+impl Operator for LastRows {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let steps = batch.take_steps();
+        if batch.num_rows() > 0 {
+            output.batch(self.table.apply(&batch)?)?;
+        }
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("rows", &mut self.table)]
+    }
+}
+
+/// Where rows are kept: the rows. Else: keys, and times if there is a rowtime.
+impl StateTable for LastTable {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let groups = self.groups.groups();
+        let key_groups = key_groups_of(groups.iter().map(|group| self.groups.hash(*group)), self.max_parallelism);
+        if let Some(rows) = &self.rows {
+            let ids = groups.iter().map(|group| rows.of_group[*group as usize]).collect();
+            return Ok(StateTableSnapshot::frozen(FrozenRows { store: rows.store.clone(), ids, key_groups, ends: None }));
+        }
+        if groups.is_empty() {
+            return Ok(StateTableSnapshot::new(Vec::new()));
+        }
+        let mut columns = self.groups.keys(&groups)?;
+        if self.rowtime.is_some() {
+            let times = groups.iter().map(|group| self.times[*group as usize]);
+            columns.push(Arc::new(Int64Array::from_iter_values(times)));
+        }
+        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, columns)?]))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| {
+            let rows = rows_in_range(&rows, range)?;
+            if rows.num_rows() == 0 {
+                return Ok(());
+            }
+            if self.rows.is_some() {
+                return self.apply(&rows).map(drop);
+            }
+            let keys = &rows.columns()[..self.partition_keys.len()];
+            let times = self.rowtime.map(|_| rows.column(keys.len()).as_primitive::<Int64Type>());
+            self.choose(keys, times, rows.num_rows())
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let rows = self.rows.as_ref().map_or(0, |rows| rows.store.bytes() + rows.of_group.capacity() * size_of::<RowId>());
+        let winners = self.winners.places.capacity() * size_of::<u32>();
+        self.groups.bytes() + self.times.capacity() * size_of::<i64>() + rows + winners
+    }
+}

@@ -1,0 +1,54 @@
+//! Top-N: the first rows of each partition in an order, as data comes and goes.
+//!
+//! One operator for each [`RankStrategy`](crate::stream_graph::RankStrategy): [`TopN`] where rows compete by their keys, [`FirstRows`],
+//! [`LastRows`] and [`EarliestRows`] where one row of a partition stays, [`WindowRank`] where a window decides when it is over. Rows are
+//! kept in a [`RowStore`](crate::runtime::state::RowStore), what orders them beside it.
+
+mod changes;
+mod earliest_rows;
+mod first_rows;
+mod keys;
+mod last_rows;
+mod ranked_list;
+mod table;
+#[cfg(test)]
+mod tests;
+mod top_n;
+mod touched;
+mod window_rank;
+
+use earliest_rows::EarliestRows;
+use first_rows::FirstRows;
+use keys::KeyEncoder;
+use last_rows::LastRows;
+use top_n::TopN;
+use window_rank::WindowRank;
+
+use crate::error::Result;
+use crate::runtime::{Operator, OperatorContext};
+use crate::stream_graph::{RankOperatorSpec, RankStrategy};
+
+/// The operator of a rank.
+pub(super) fn rank(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    match spec.strategy {
+        RankStrategy::FirstToCome => Ok(Box::new(FirstRows::new(spec, context)?)),
+        RankStrategy::LastToCome => Ok(Box::new(LastRows::new(spec, None, context)?)),
+        RankStrategy::Latest(rowtime) => Ok(Box::new(LastRows::new(spec, Some(rowtime), context)?)),
+        RankStrategy::Earliest(rowtime) => Ok(Box::new(EarliestRows::new(spec, rowtime, context)?)),
+        RankStrategy::AppendFast | RankStrategy::Retract | RankStrategy::Window { .. } => {
+            match KeyEncoder::width(&spec.rank.order_keys, &spec.input) {
+                Some(..=16) => by_keys::<[u64; 2]>(spec, context),
+                Some(..=24) => by_keys::<[u64; 3]>(spec, context),
+                Some(..=32) => by_keys::<[u64; 4]>(spec, context),
+                _ => by_keys::<Box<[u8]>>(spec, context),
+            }
+        }
+    }
+}
+
+fn by_keys<K: keys::RankKey>(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    Ok(match spec.strategy {
+        RankStrategy::Window { .. } => Box::new(WindowRank::<K>::new(spec, context)?),
+        _ => Box::new(TopN::<K>::new(spec, context)?),
+    })
+}

@@ -1,0 +1,294 @@
+//! Partitions with their rows in order: what a rank keeps.
+//!
+//! Of an input that only adds rows a partition keeps those that can still be visible: one that comes after the last of them is left out
+//! by one comparison, before anything of it is copied. Of an input that takes rows back all are kept, and found again by key and hash.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt16Array, UInt32Array};
+use arrow::compute;
+use arrow::datatypes::{DataType, Int64Type};
+
+use super::keys::{EncodedKeys, KeyEncoder, RankKey};
+use super::ranked_list::{Entry, RankedList};
+use super::touched::Touched;
+use crate::error::Result;
+use crate::expr::GroupKeys;
+use crate::operators::keyed_state::{key_groups_of, state_rows};
+use crate::runtime::state::{RowAttribute, RowId, RowStore};
+use crate::runtime::{FrozenState, TakeBatch};
+use crate::stream_graph::{RankEnd, RankOperatorSpec, RankStrategy};
+use crate::types::{Batch, hash_columns};
+
+/// Rows of a batch of a snapshot.
+const SNAPSHOT_ROWS: usize = 8_192;
+
+/// Partitions with their rows in order.
+pub(super) struct RankTable<K> {
+    partition_keys: Vec<usize>,
+    start: u64,
+    end: RankEnd,
+    latest_of_ties: bool,
+    max_parallelism: u32,
+    encoder: KeyEncoder,
+    groups: GroupKeys,
+    lists: Vec<RankedList<K>>,
+    /// The last number of each partition, where it comes from a column.
+    ends: Vec<u64>,
+    store: RowStore,
+    /// Of rows that can be taken back, their hashes.
+    row_hashes: Option<RowAttribute<u64>>,
+    key_bytes: usize,
+    list_bytes: usize,
+    group_of_row: Vec<u32>,
+    hashes: Vec<u64>,
+    dropped: Vec<RowId>,
+}
+
+impl<K: RankKey> RankTable<K> {
+    /// An empty table.
+    pub(super) fn new(spec: &RankOperatorSpec, max_parallelism: u32) -> Result<Self> {
+        let types: Vec<DataType> = spec.input.fields.iter().map(|field| field.data_type.to_arrow()).collect();
+        let key_types: Vec<DataType> = spec.rank.partition_keys.iter().map(|key| types[*key].clone()).collect();
+        Ok(RankTable {
+            partition_keys: spec.rank.partition_keys.clone(),
+            start: spec.rank.range.start,
+            end: spec.rank.range.end,
+            latest_of_ties: spec.strategy == RankStrategy::Window { latest_of_ties: true },
+            max_parallelism,
+            encoder: KeyEncoder::new(&spec.rank.order_keys, &spec.input)?,
+            groups: GroupKeys::new(&key_types)?,
+            lists: Vec::new(),
+            ends: Vec::new(),
+            store: RowStore::new(&types)?,
+            row_hashes: (spec.strategy == RankStrategy::Retract).then(|| RowAttribute::new(0)),
+            key_bytes: 0,
+            list_bytes: 0,
+            group_of_row: Vec::new(),
+            hashes: Vec::new(),
+            dropped: Vec::new(),
+        })
+    }
+
+    /// The rows.
+    pub(super) fn store(&self) -> &RowStore {
+        &self.store
+    }
+
+    /// The first number that is visible.
+    pub(super) fn first_number(&self) -> u64 {
+        self.start
+    }
+
+    /// The last visible number of a partition.
+    #[inline]
+    fn end_of(&self, group: u32) -> usize {
+        match self.end {
+            RankEnd::Constant(end) => end as usize,
+            RankEnd::Column(_) => self.ends[group as usize] as usize,
+        }
+    }
+
+    /// Adds the visible rows of a partition.
+    pub(super) fn visible(&self, group: u32, ids: &mut Vec<RowId>) {
+        let skip = self.start as usize - 1;
+        self.lists[group as usize].ids(skip, self.end_of(group).saturating_sub(skip), ids);
+    }
+
+    /// All partitions.
+    pub(super) fn groups(&self) -> Vec<u32> {
+        self.groups.groups()
+    }
+
+    /// Adds the rows of a batch, or by kind takes them back. What was visible of the partitions that change is noted. Rows that
+    /// are not kept any more can be read until [`Self::release`].
+    pub(super) fn update(&mut self, batch: &Batch, touched: Option<&mut Touched>) -> Result<()> {
+        self.update_with_ends(batch, touched, None)
+    }
+
+    /// The same; `ends`: the last visible number of the partition of each row, if it is known from before.
+    fn update_with_ends(&mut self, batch: &Batch, mut touched: Option<&mut Touched>, ends: Option<&Int64Array>) -> Result<()> {
+        self.assign(batch, ends)?;
+        if let Some(touched) = &mut touched {
+            touched.begin(self.lists.len());
+        }
+        let keys = self.encoder.encode(batch.columns())?;
+        let rows = self.competing_rows(batch, &keys);
+        let (row_hashes, ids) = self.append(batch, &rows)?;
+        let mut ids = ids.into_iter();
+        for row in rows {
+            let row = row as usize;
+            let group = self.group_of_row[row];
+            if let Some(touched) = &mut touched {
+                touched.touch(group, |before| self.visible(group, before));
+            }
+            let key = K::of(keys.bytes(row));
+            if batch.kind(row).is_retraction() {
+                self.remove(group, &key, row_hashes[row]);
+            } else {
+                let id = ids.next().expect("all rows that are added were stored");
+                self.insert(group, Entry { key, id });
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds or makes the partition of each row.
+    fn assign(&mut self, batch: &Batch, ends: Option<&Int64Array>) -> Result<()> {
+        let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        hash_columns(&keys, batch.num_rows(), &mut self.hashes);
+        self.groups.assign(&keys, &self.hashes, &mut self.group_of_row)?;
+        self.lists.resize_with(self.groups.num_groups(), RankedList::default);
+        let RankEnd::Column(column) = self.end else { return Ok(()) };
+        // The first row of a partition says where it ends.
+        self.ends.resize(self.groups.num_groups(), 0);
+        let of_rows = compute::cast(batch.column(column), &DataType::Int64)?;
+        let of_rows = ends.unwrap_or_else(|| of_rows.as_primitive::<Int64Type>());
+        let mut fresh = self.groups.fresh().iter().peekable();
+        for (row, group) in self.group_of_row.iter().enumerate() {
+            if fresh.next_if_eq(&group).is_some() {
+                let end = if of_rows.is_valid(row) { of_rows.value(row) } else { 0 };
+                self.ends[*group as usize] = end.max(0).unsigned_abs();
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that may change something.
+    fn competing_rows(&self, batch: &Batch, keys: &EncodedKeys) -> Vec<u32> {
+        if self.row_hashes.is_some() {
+            return (0..batch.num_rows() as u32).collect();
+        }
+        let competes = |(row, group): (usize, &u32)| {
+            let list = &self.lists[*group as usize];
+            let is_full = list.len() >= self.end_of(*group);
+            let beats = |last: &Entry<K>| match last.key.compare(keys.bytes(row)) {
+                Ordering::Greater => true,
+                Ordering::Equal => self.latest_of_ties,
+                Ordering::Less => false,
+            };
+            (!is_full || list.last().is_some_and(beats)).then_some(row as u32)
+        };
+        self.group_of_row.iter().enumerate().filter_map(competes).collect()
+    }
+
+    /// Stores the rows that are added; gives the hash of each row of the batch, if rows can be taken back, and the ids.
+    fn append(&mut self, batch: &Batch, rows: &[u32]) -> Result<(Vec<u64>, Vec<RowId>)> {
+        let (mut row_hashes, mut ids) = (Vec::new(), Vec::new());
+        let added: Vec<u32> = match batch.kinds() {
+            Some(_) => rows.iter().copied().filter(|row| !batch.kind(*row as usize).is_retraction()).collect(),
+            None => rows.to_vec(),
+        };
+        if added.len() == batch.num_rows() {
+            self.store.append(batch.columns(), added.len(), &mut ids)?;
+        } else {
+            let indices = UInt32Array::from(added.clone());
+            let columns = batch.columns().iter().map(|column| compute::take(column, &indices, None));
+            self.store.append(&columns.collect::<std::result::Result<Vec<_>, _>>()?, added.len(), &mut ids)?;
+        }
+        if let Some(known) = &mut self.row_hashes {
+            hash_columns(batch.columns(), batch.num_rows(), &mut row_hashes);
+            added.iter().zip(&ids).for_each(|(row, id)| known.set(*id, row_hashes[*row as usize]));
+        }
+        Ok((row_hashes, ids))
+    }
+
+    fn insert(&mut self, group: u32, entry: Entry<K>) {
+        let end = self.end_of(group);
+        let list = &mut self.lists[group as usize];
+        self.list_bytes -= list.heap_bytes();
+        self.key_bytes += entry.key.heap_bytes();
+        list.insert(entry, self.latest_of_ties);
+        if self.row_hashes.is_none()
+            && list.len() > end
+            && let Some(last) = list.pop_last()
+        {
+            self.key_bytes -= last.key.heap_bytes();
+            self.dropped.push(last.id);
+        }
+        self.list_bytes += list.heap_bytes();
+    }
+
+    /// Takes a row back. Of rows with one key and one hash any is as good as another; none is there when the input is out of order.
+    fn remove(&mut self, group: u32, key: &K, hash: u64) {
+        let Some(hashes) = &self.row_hashes else { return };
+        let list = &mut self.lists[group as usize];
+        self.list_bytes -= list.heap_bytes();
+        if let Some(entry) = list.remove(key, |id| hashes.get(id) == hash) {
+            self.key_bytes -= entry.key.heap_bytes();
+            self.dropped.push(entry.id);
+        }
+        self.list_bytes += list.heap_bytes();
+    }
+
+    /// Forgets the rows that are not kept any more, and of the given partitions those without rows.
+    pub(super) fn release(&mut self, groups: &[u32]) {
+        let chunks = self.store.delete(&std::mem::take(&mut self.dropped));
+        if let Some(hashes) = &mut self.row_hashes {
+            hashes.release(&chunks);
+            let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
+            self.groups.remove(&empty);
+        }
+    }
+
+    /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
+    pub(super) fn frozen(&self) -> impl FrozenState + 'static {
+        let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
+        for group in self.groups.groups() {
+            self.lists[group as usize].ids(0, usize::MAX, &mut ids);
+            hashes.resize(ids.len(), self.groups.hash(group));
+            if let RankEnd::Column(_) = self.end {
+                ends.resize(ids.len(), self.ends[group as usize] as i64);
+            }
+        }
+        let key_groups = key_groups_of(hashes.into_iter(), self.max_parallelism);
+        FrozenRows { store: self.store.clone(), ids, key_groups, ends: (!ends.is_empty()).then(|| Int64Array::from(ends)) }
+    }
+
+    /// Adds rows of a snapshot, without their key groups.
+    pub(super) fn merge(&mut self, rows: &Batch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let (columns, ends) = match self.end {
+            RankEnd::Column(_) => {
+                let (ends, columns) = rows.columns().split_last().expect("the end is the last column");
+                (columns, Some(ends.as_primitive::<Int64Type>()))
+            }
+            RankEnd::Constant(_) => (rows.columns(), None),
+        };
+        let latest_of_ties = std::mem::replace(&mut self.latest_of_ties, false);
+        let merged = self.update_with_ends(&Batch::new(columns.to_vec(), rows.num_rows()), None, ends);
+        self.latest_of_ties = latest_of_ties;
+        self.release(&[]);
+        merged
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists.capacity() * size_of::<RankedList<K>>() + self.list_bytes + self.key_bytes;
+        let ends = self.ends.capacity() * size_of::<u64>();
+        self.groups.bytes() + lists + ends + self.store.bytes() + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
+    }
+}
+
+/// Rows of a store in an order, with what belongs to each.
+pub(super) struct FrozenRows {
+    pub(super) store: RowStore,
+    pub(super) ids: Vec<RowId>,
+    pub(super) key_groups: UInt16Array,
+    pub(super) ends: Option<Int64Array>,
+}
+
+impl FrozenState for FrozenRows {
+    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
+        for from in (0..self.ids.len()).step_by(SNAPSHOT_ROWS) {
+            let count = SNAPSHOT_ROWS.min(self.ids.len() - from);
+            let mut columns = self.store.take(&self.ids[from..from + count])?;
+            columns.extend(self.ends.as_ref().map(|ends| Arc::new(ends.slice(from, count)) as ArrayRef));
+            take(state_rows(self.key_groups.slice(from, count), columns)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Top-N by keys: the visible rows of each partition change as rows come (and, of a changing input, go).
+//!
+//! With the number in the output, or with one number alone, a row replaces another at its place (`-U` `+U`); otherwise rows come
+//! (`+I`) and go (`-D`). One change a place and batch: Flink emits a change for each input row, ours, folded, give the same table.
+
+use super::changes::Changes;
+use super::keys::RankKey;
+use super::table::RankTable;
+use super::touched::Touched;
+use crate::error::Result;
+use crate::operators::keyed_state::rows_in_range;
+use crate::runtime::state::RowId;
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::stream_graph::RankOperatorSpec;
+use crate::types::{Batch, InputNumber, KeyGroupRange};
+
+/// Top-N by keys.
+pub(super) struct TopN<K> {
+    table: RankTable<K>,
+    touched: Touched,
+    output_number: bool,
+    has_places: bool,
+    emit_update_before: bool,
+}
+
+impl<K: RankKey> TopN<K> {
+    /// From its spec.
+    pub(super) fn new(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Self> {
+        Ok(TopN {
+            table: RankTable::new(spec, context.max_parallelism)?,
+            touched: Touched::default(),
+            output_number: spec.rank.output_number,
+            has_places: spec.rank.output_number || spec.rank.range.single().is_some(),
+            emit_update_before: spec.emit_update_before,
+        })
+    }
+
+    fn apply(&mut self, batch: &Batch) -> Result<Option<Batch>> {
+        self.table.update(batch, Some(&mut self.touched))?;
+        let mut changes = Changes::default();
+        let mut after: Vec<RowId> = Vec::new();
+        for (group, before) in self.touched.iter() {
+            after.clear();
+            self.table.visible(group, &mut after);
+            if self.has_places {
+                changes.add_places(before, &after, self.table.first_number(), self.emit_update_before);
+            } else {
+                changes.add_rows(before, &after);
+            }
+        }
+        let changed = changes.into_batch(self.table.store(), self.output_number)?;
+        self.table.release(self.touched.groups());
+        Ok(changed)
+    }
+}
+
+impl<K: RankKey> Operator for TopN<K> {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let steps = batch.take_steps();
+        if batch.num_rows() > 0
+            && let Some(changes) = self.apply(&batch)?
+        {
+            output.batch(changes)?;
+        }
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("rows", &mut self.table)]
+    }
+}
+
+impl<K: RankKey> StateTable for RankTable<K> {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        Ok(StateTableSnapshot::frozen(self.frozen()))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| self.merge(&rows_in_range(&rows, range)?))
+    }
+
+    fn bytes(&self) -> usize {
+        RankTable::bytes(self)
+    }
+}

@@ -59,12 +59,12 @@ impl IntervalJoin {
         let slice_ms = (reach[0].saturating_add(reach[1]) / 2).max(SLICE_MS_MIN);
         let keys = [spec.keys.iter().map(|key| key.left).collect(), spec.keys.iter().map(|key| key.right).collect()];
         let [left_keys, right_keys] = keys;
-        let side = |keys, padded| TimedRows::new(slice_ms, keys, padded, context.max_parallelism);
+        let side = |schema, keys, padded| TimedRows::new(slice_ms, schema, keys, padded, context.max_parallelism);
         Ok(IntervalJoin {
             pairing,
             reach,
             padded,
-            sides: [side(left_keys, padded[0]), side(right_keys, padded[1])],
+            sides: [side(&spec.left_schema, left_keys, padded[0])?, side(&spec.right_schema, right_keys, padded[1])?],
             progress: Progress::new(i64::MIN, context.key_groups),
             context: context.clone(),
             spec,
@@ -163,9 +163,9 @@ impl IntervalJoin {
         let Search { rows: own, found, steps_done } = search;
         let (mut batch, mut emitted) = (Batch::new(Vec::new(), 0), Vec::new());
         if !own.is_empty() {
-            let places = found.iter().map(|(slice, row)| slices.place(*slice, *row)).collect();
+            let ids = found.iter().map(|(slice, row)| slices.id(*slice, *row)).collect();
             let own_rows = Rows::Of(&rows.columns, UInt32Array::from(own.clone()));
-            let (left, right) = in_order(rows.side, own_rows, Rows::Across(&slices.pieces, places));
+            let (left, right) = in_order(rows.side, own_rows, Rows::Kept(slices.store, ids));
             let joined = self.pairing.join(left, right, Watermark(self.progress.time))?;
             for pair in joined.pairs(own.len()) {
                 rows.joined[own[pair] as usize] = true;
@@ -221,8 +221,8 @@ impl IntervalJoin {
             let alone = self.sides[side].take_unjoined(over);
             let slices = self.sides[side].slices();
             for chunk in alone.chunks(PAIRS_MAX) {
-                let places = chunk.iter().map(|place| slices.place_of(*place)).collect();
-                self.emit_padded(side, Rows::Across(&slices.pieces, places), chunk.len(), output)?;
+                let ids = chunk.iter().map(|place| slices.id_of(*place)).collect();
+                self.emit_padded(side, Rows::Kept(slices.store, ids), chunk.len(), output)?;
             }
             self.sides[side].drop_until(over);
         }

@@ -10,15 +10,16 @@ use crate::error::Result;
 use crate::expr::{CompiledExpr, Expr, compile};
 use crate::operators::evaluation::Surroundings;
 use crate::runtime::OperatorContext;
+use crate::runtime::state::{RowId, RowStore};
 use crate::stream_graph::JoinKey;
-use crate::types::{Batch, DataType, SchemaRef, TypeKind, Watermark};
+use crate::types::{Batch, DataType, Schema, SchemaRef, TypeKind, Watermark};
 
 /// Rows of one side, by where they are.
 pub(super) enum Rows<'a> {
     /// Rows of columns that stand together.
     Of(&'a [ArrayRef], UInt32Array),
-    /// Rows of several pieces: number of the piece, row in it.
-    Across(&'a [&'a [ArrayRef]], Vec<(usize, usize)>),
+    /// Rows that are kept.
+    Kept(&'a RowStore, Vec<RowId>),
     /// So many rows of NULLs.
     Nulls(usize),
 }
@@ -27,35 +28,29 @@ impl Rows<'_> {
     fn len(&self) -> usize {
         match self {
             Rows::Of(_, rows) => rows.len(),
-            Rows::Across(_, places) => places.len(),
+            Rows::Kept(_, ids) => ids.len(),
             Rows::Nulls(count) => *count,
         }
     }
 
-    fn column(&self, column: usize, schema: &SchemaRef) -> Result<ArrayRef> {
-        Ok(match self {
-            Rows::Of(columns, rows) => compute::take(&columns[column], rows, None)?,
-            Rows::Across([piece], places) => {
-                let rows = UInt32Array::from_iter_values(places.iter().map(|(_, row)| *row as u32));
-                compute::take(&piece[column], &rows, None)?
+    fn columns(&self, columns: &[usize], schema: &Schema) -> Result<Vec<ArrayRef>> {
+        match self {
+            Rows::Of(all, rows) => columns.iter().map(|column| Ok(compute::take(&all[*column], rows, None)?)).collect(),
+            Rows::Kept(store, ids) => store.take_columns(ids, columns),
+            Rows::Nulls(count) => {
+                let nulls = |column: &usize| new_null_array(&schema.field(*column).data_type.to_arrow(), *count);
+                Ok(columns.iter().map(nulls).collect())
             }
-            Rows::Across(pieces, places) => {
-                let arrays: Vec<&dyn Array> = pieces.iter().map(|piece| piece[column].as_ref()).collect();
-                compute::interleave(&arrays, places)?
-            }
-            Rows::Nulls(count) => new_null_array(&schema.field(column).data_type.to_arrow(), *count),
-        })
+        }
     }
 
-    fn filter(self, mask: &BooleanArray) -> Result<Self> {
-        Ok(match self {
-            Rows::Of(columns, rows) => {
-                let kept = mask.values().set_indices().map(|at| rows.value(at));
-                Rows::Of(columns, UInt32Array::from_iter_values(kept))
-            }
-            Rows::Across(pieces, places) => Rows::Across(pieces, mask.values().set_indices().map(|at| places[at]).collect()),
+    fn filter(self, mask: &BooleanArray) -> Self {
+        let kept = mask.values().set_indices();
+        match self {
+            Rows::Of(columns, rows) => Rows::Of(columns, UInt32Array::from_iter_values(kept.map(|at| rows.value(at)))),
+            Rows::Kept(store, ids) => Rows::Kept(store, kept.map(|at| ids[at]).collect()),
             Rows::Nulls(_) => Rows::Nulls(mask.true_count()),
-        })
+        }
     }
 }
 
@@ -64,8 +59,8 @@ impl Rows<'_> {
 pub(super) struct Pairing {
     keys: Vec<JoinKey>,
     condition: Option<CompiledExpr>,
-    /// Columns of both sides that the condition reads.
-    read: Vec<usize>,
+    /// Columns of each side that the condition reads.
+    read: [Vec<usize>; 2],
     output: Vec<usize>,
     schemas: [SchemaRef; 2],
     surroundings: Surroundings,
@@ -99,9 +94,12 @@ impl Pairing {
     ) -> Result<Self> {
         let terms: Vec<Expr> = keys.iter().map(|key| equality(key, &schemas)).chain(residual.cloned()).collect();
         let condition = Some(Expr::And(terms)).filter(|and| !and.children().is_empty());
+        let left_width = schemas[0].len();
+        let (of_left, of_right): (Vec<usize>, Vec<usize>) =
+            condition.iter().flat_map(Expr::columns).partition(|column| *column < left_width);
         Ok(Pairing {
             keys: keys.to_vec(),
-            read: condition.iter().flat_map(Expr::columns).collect(),
+            read: [of_left, of_right.into_iter().map(|column| column - left_width).collect()],
             condition: condition.map(|condition| compile(&condition, &context.environment.functions)).transpose()?,
             output: output.to_vec(),
             schemas,
@@ -118,27 +116,27 @@ impl Pairing {
 
     /// Checks pairs: the left rows with the right ones of the same numbers.
     pub(super) fn join(&self, left: Rows<'_>, right: Rows<'_>, watermark: Watermark) -> Result<Joined> {
-        let mut known = vec![None; self.schemas[0].len() + self.schemas[1].len()];
+        let mut known = self.nothing_known();
         let mask = self.check(&left, &right, &mut known, watermark)?;
         let Some(mask) = mask else {
-            return Ok(Joined { mask: None, batch: self.combine(&left, &right, &known)? });
+            return Ok(Joined { mask: None, batch: self.combine(&left, &right, known)? });
         };
         for column in known.iter_mut().flatten() {
             *column = compute::filter(column, &mask)?;
         }
-        let (left, right) = (left.filter(&mask)?, right.filter(&mask)?);
-        Ok(Joined { batch: self.combine(&left, &right, &known)?, mask: Some(mask) })
+        let (left, right) = (left.filter(&mask), right.filter(&mask));
+        Ok(Joined { batch: self.combine(&left, &right, known)?, mask: Some(mask) })
     }
 
     /// Which of the pairs join; none = all.
     pub(super) fn matches(&self, left: &Rows<'_>, right: &Rows<'_>, watermark: Watermark) -> Result<Option<BooleanArray>> {
-        let mut known = vec![None; self.schemas[0].len() + self.schemas[1].len()];
+        let mut known = self.nothing_known();
         self.check(left, right, &mut known, watermark)
     }
 
     /// The output of rows that are known to belong together, or of rows without a partner.
     pub(super) fn put_together(&self, left: &Rows<'_>, right: &Rows<'_>) -> Result<Batch> {
-        self.combine(left, right, &[])
+        self.combine(left, right, self.nothing_known())
     }
 
     /// Leaves the columns that it has read in `known`.
@@ -151,30 +149,43 @@ impl Pairing {
     ) -> Result<Option<BooleanArray>> {
         let Some(condition) = self.condition.as_ref().filter(|_| left.len() > 0) else { return Ok(None) };
         let unread: ArrayRef = Arc::new(NullArray::new(left.len()));
-        let mut columns = vec![unread; known.len()];
-        for column in &self.read {
-            let values = self.column(left, right, *column)?;
-            columns[*column] = Arc::clone(&values);
-            known[*column] = Some(values);
-        }
+        self.gather(left, right, &self.read, known)?;
+        let columns: Vec<ArrayRef> = known.iter().map(|column| Arc::clone(column.as_ref().unwrap_or(&unread))).collect();
         let mask = condition.evaluate_predicate(&columns, &self.surroundings.at(left.len(), watermark))?;
         let mask = if mask.null_count() > 0 { compute::prep_null_mask_filter(&mask) } else { mask };
         Ok(Some(mask).filter(|mask| mask.true_count() < mask.len()))
     }
 
-    fn column(&self, left: &Rows<'_>, right: &Rows<'_>, column: usize) -> Result<ArrayRef> {
-        match column.checked_sub(self.schemas[0].len()) {
-            None => left.column(column, &self.schemas[0]),
-            Some(column) => right.column(column, &self.schemas[1]),
+    /// Puts columns of each side where they stand among those of both.
+    fn gather(&self, left: &Rows<'_>, right: &Rows<'_>, columns: &[Vec<usize>; 2], known: &mut [Option<ArrayRef>]) -> Result<()> {
+        let mut first = 0;
+        for ((rows, columns), schema) in [left, right].into_iter().zip(columns).zip(&self.schemas) {
+            for (column, values) in columns.iter().zip(rows.columns(columns, schema)?) {
+                known[first + column] = Some(values);
+            }
+            first += schema.len();
         }
+        Ok(())
     }
 
-    fn combine(&self, left: &Rows<'_>, right: &Rows<'_>, known: &[Option<ArrayRef>]) -> Result<Batch> {
-        let column = |column: &usize| match known.get(*column) {
-            Some(Some(values)) => Ok(Arc::clone(values)),
-            _ => self.column(left, right, *column),
-        };
-        Ok(Batch::new(self.output.iter().map(column).collect::<Result<_>>()?, left.len()))
+    /// The output columns, of which some may be known.
+    fn combine(&self, left: &Rows<'_>, right: &Rows<'_>, mut known: Vec<Option<ArrayRef>>) -> Result<Batch> {
+        let left_width = self.schemas[0].len();
+        let mut missing = [Vec::new(), Vec::new()];
+        for column in self.output.iter().filter(|column| known[**column].is_none()) {
+            match column.checked_sub(left_width) {
+                None => missing[0].push(*column),
+                Some(column) => missing[1].push(column),
+            }
+        }
+        self.gather(left, right, &missing, &mut known)?;
+        let column = |column: &usize| Arc::clone(known[*column].as_ref().expect("gathered above"));
+        Ok(Batch::new(self.output.iter().map(column).collect(), left.len()))
+    }
+
+    /// No column of either side.
+    fn nothing_known(&self) -> Vec<Option<ArrayRef>> {
+        vec![None; self.schemas[0].len() + self.schemas[1].len()]
     }
 }
 

@@ -1,48 +1,45 @@
-//! The rows of one side of an interval join: kept in slices of time, so that what is too old goes away a slice at a time; in a slice found by
-//! the hash of their key.
+//! The rows of one side of an interval join: kept in slices of time, so that what is too old goes away a slice at a time; in a slice
+//! found by the hash of their key.
 //!
-//! Rows stand in pieces, columns as they came; small pieces are put together, so that a slice has few (as many as the logarithm of
-//! its rows). Where rows without a partner come out with NULLs, a heap tells whose time is over.
+//! Where rows without a partner come out with NULLs, a heap tells whose time is over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::Int64Type;
 
 use super::key_index::KeyIndex;
 use crate::error::Result;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::runtime::{StateTable, StateTableSnapshot, TakeBatch};
-use crate::types::{Batch, KeyGroupRange, compact_texts, hash_columns};
+use crate::runtime::state::{CHUNK_ROWS, RowId, RowStore};
+use crate::runtime::{FrozenState, StateTable, StateTableSnapshot, TakeBatch};
+use crate::types::{KeyGroupRange, Schema, hash_columns};
 
 /// Rows of one side by time and key.
 #[derive(Debug)]
 pub(super) struct TimedRows {
     slice_ms: i64,
+    store: RowStore,
     slices: BTreeMap<i64, Slice>,
     /// Time and number within its slice of each row that may have to come out with NULLs.
     waiting: Option<BinaryHeap<Reverse<(i64, u32)>>>,
+    /// Of rows that were just added.
+    new_ids: Vec<RowId>,
     keys: Vec<usize>,
     max_parallelism: u32,
 }
 
 /// The rows of a slice of time, numbered as they came.
 #[derive(Debug, Default)]
-pub(super) struct Slice {
+struct Slice {
     index: KeyIndex,
     times: Vec<i64>,
+    ids: Vec<RowId>,
     /// Whether a row has had a partner; empty where nobody asks.
     joined: Vec<bool>,
-    pieces: Vec<Piece>,
-}
-
-#[derive(Debug, Clone)]
-struct Piece {
-    first_row: u32,
-    rows: Batch,
 }
 
 /// Rows that come in together.
@@ -60,40 +57,49 @@ pub(super) struct NewRows<'a> {
 /// A row: its slice and its number within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowPlace {
-    pub(super) slice: i64,
-    pub(super) row: u32,
+    slice: i64,
+    row: u32,
 }
 
 impl TimedRows {
     /// With slices of this length, by the hash of these columns. `padded`: rows without a partner are asked for.
-    pub(super) fn new(slice_ms: i64, keys: Vec<usize>, padded: bool, max_parallelism: u32) -> Self {
-        let waiting = padded.then(BinaryHeap::new);
-        TimedRows { slice_ms, slices: BTreeMap::new(), waiting, keys, max_parallelism }
+    pub(super) fn new(slice_ms: i64, schema: &Schema, keys: Vec<usize>, padded: bool, max_parallelism: u32) -> Result<Self> {
+        let types: Vec<_> = schema.fields.iter().map(|field| field.data_type.to_arrow()).collect();
+        Ok(TimedRows {
+            slice_ms,
+            store: RowStore::new(&types)?,
+            slices: BTreeMap::new(),
+            waiting: padded.then(BinaryHeap::new),
+            new_ids: Vec::new(),
+            keys,
+            max_parallelism,
+        })
     }
 
     /// The slices that have rows, the earliest first.
     pub(super) fn slices(&self) -> Slices<'_> {
-        let mut slices = Slices { slice_ms: self.slice_ms, slices: Vec::new(), pieces: Vec::new() };
-        for (number, slice) in &self.slices {
-            slices.slices.push((*number, slice, slices.pieces.len()));
-            slices.pieces.extend(slice.pieces.iter().map(|piece| piece.rows.columns()));
-        }
-        slices
+        let slices = self.slices.iter().map(|(number, slice)| (*number, slice)).collect();
+        Slices { slice_ms: self.slice_ms, slices, store: &self.store }
     }
 
     /// Keeps the rows `kept` of those that came in.
     pub(super) fn push(&mut self, rows: &NewRows<'_>, kept: &[u32]) -> Result<()> {
-        let mut open = kept.to_vec();
-        // Rows come nearly in order of time: a stable sort by slice is cheap.
-        let number = |row: &u32| rows.times[*row as usize].div_euclid(self.slice_ms);
-        if !open.is_sorted_by_key(number) {
-            open.sort_by_key(number);
+        if kept.is_empty() {
+            return Ok(());
         }
-        for run in open.chunk_by(|a, b| number(a) == number(b)) {
+        if kept.len() == rows.times.len() {
+            self.store.append(rows.columns, kept.len(), &mut self.new_ids)?;
+        } else {
+            let indices = UInt32Array::from(kept.to_vec());
+            let columns = rows.columns.iter().map(|column| compute::take(column, &indices, None));
+            let columns: Vec<ArrayRef> = columns.collect::<std::result::Result<_, _>>()?;
+            self.store.append(&columns, kept.len(), &mut self.new_ids)?;
+        }
+        let number = |row: &u32| rows.times[*row as usize].div_euclid(self.slice_ms);
+        let mut ids = self.new_ids.iter();
+        for run in kept.chunk_by(|a, b| number(a) == number(b)) {
             let slice = self.slices.entry(number(&run[0])).or_default();
-            let first_row = slice.times.len() as u32;
-            for row in run {
-                let row = *row as usize;
+            for (row, id) in run.iter().map(|row| *row as usize).zip(&mut ids) {
                 slice.index.push(rows.hashes[row]);
                 if let Some(waiting) = &mut self.waiting {
                     if !rows.joined[row] {
@@ -102,9 +108,8 @@ impl TimedRows {
                     slice.joined.push(rows.joined[row]);
                 }
                 slice.times.push(rows.times[row]);
+                slice.ids.push(*id);
             }
-            let piece = Piece { first_row, rows: taken(rows.columns, run)? };
-            slice.add(piece)?;
         }
         Ok(())
     }
@@ -135,7 +140,7 @@ impl TimedRows {
         while let Some(slice) = self.slices.first_entry()
             && self.slice_ms.saturating_mul(slice.key().saturating_add(1)).saturating_sub(1) <= time
         {
-            slice.remove();
+            self.store.delete(&slice.remove().ids);
         }
     }
 
@@ -147,51 +152,13 @@ impl TimedRows {
     }
 }
 
-impl Slice {
-    /// Adds the columns of the newest rows, and puts pieces of about the same size together.
-    fn add(&mut self, mut piece: Piece) -> Result<()> {
-        while let Some(last) = self.pieces.pop_if(|last| last.rows.num_rows() < 2 * piece.rows.num_rows()) {
-            piece = Piece { first_row: last.first_row, rows: Batch::concat(&[last.rows, piece.rows])? };
-        }
-        self.pieces.push(piece);
-        Ok(())
-    }
-
-    /// The piece of a row, and its place in it.
-    #[inline]
-    fn place(&self, row: u32) -> (usize, usize) {
-        match self.pieces.as_slice() {
-            [_] => (0, row as usize),
-            pieces => {
-                let piece = pieces.partition_point(|piece| piece.first_row <= row) - 1;
-                (piece, (row - pieces[piece].first_row) as usize)
-            }
-        }
-    }
-}
-
-/// Rows of columns, copied together.
-fn taken(columns: &[ArrayRef], rows: &[u32]) -> Result<Batch> {
-    let (first, count) = (rows[0] as usize, rows.len());
-    let is_range = rows[count - 1] as usize - first + 1 == count;
-    let indices = (!is_range).then(|| UInt32Array::from(rows.to_vec()));
-    let column = |column: &ArrayRef| {
-        let part = match &indices {
-            Some(indices) => compute::take(column, indices, None)?,
-            None => column.slice(first, count),
-        };
-        Ok(compact_texts(&part))
-    };
-    Ok(Batch::new(columns.iter().map(column).collect::<Result<_>>()?, count))
-}
-
 /// The slices of a side, ready to be looked into.
 pub(super) struct Slices<'a> {
     slice_ms: i64,
-    /// Number of the slice, the slice, number of its first piece.
-    slices: Vec<(i64, &'a Slice, usize)>,
-    /// The columns of all pieces.
-    pub(super) pieces: Vec<&'a [ArrayRef]>,
+    /// Number of the slice, and the slice.
+    slices: Vec<(i64, &'a Slice)>,
+    /// What their ids stand for.
+    pub(super) store: &'a RowStore,
 }
 
 impl Slices<'_> {
@@ -202,7 +169,7 @@ impl Slices<'_> {
             return;
         }
         let (first, last) = (low.div_euclid(self.slice_ms), high.div_euclid(self.slice_ms));
-        for (at, (number, slice, _)) in self.slices.iter().enumerate() {
+        for (at, (number, slice)) in self.slices.iter().enumerate() {
             if *number < first || *number > last {
                 continue;
             }
@@ -219,38 +186,40 @@ impl Slices<'_> {
         RowPlace { slice: self.slices[slice as usize].0, row }
     }
 
-    /// The piece of a found row, and its place in it.
+    /// The id of a found row.
     #[inline]
-    pub(super) fn place(&self, slice: u32, row: u32) -> (usize, usize) {
-        let (_, rows, first_piece) = self.slices[slice as usize];
-        let (piece, row) = rows.place(row);
-        (first_piece + piece, row)
+    pub(super) fn id(&self, slice: u32, row: u32) -> RowId {
+        self.slices[slice as usize].1.ids[row as usize]
     }
 
     /// The same of a row by its place for all time.
-    pub(super) fn place_of(&self, place: RowPlace) -> (usize, usize) {
-        let at = self.slices.partition_point(|(number, ..)| *number < place.slice);
-        self.place(at as u32, place.row)
+    pub(super) fn id_of(&self, place: RowPlace) -> RowId {
+        let at = self.slices.partition_point(|(number, _)| *number < place.slice);
+        self.id(at as u32, place.row)
     }
 }
 
-/// What a snapshot shares with the table: columns, and copies of what goes on changing.
+/// What a snapshot shares with the table, and copies of what goes on changing.
 struct FrozenRows {
-    pieces: Vec<(Batch, Int64Array, BooleanArray)>,
+    store: RowStore,
+    rows: Vec<(RowId, i64, bool)>,
     keys: Vec<usize>,
     max_parallelism: u32,
 }
 
-impl crate::runtime::FrozenState for FrozenRows {
+impl FrozenState for FrozenRows {
     fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
         let mut hashes = Vec::new();
-        for (rows, times, joined) in &self.pieces {
-            let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
-            hash_columns(&keys, rows.num_rows(), &mut hashes);
+        for rows in self.rows.chunks(CHUNK_ROWS) {
+            let ids: Vec<RowId> = rows.iter().map(|(id, ..)| *id).collect();
+            let columns = self.store.take(&ids)?;
+            let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
+            hash_columns(&keys, rows.len(), &mut hashes);
             let key_groups = key_groups_of(hashes.iter().copied(), self.max_parallelism);
-            let mut columns: Vec<ArrayRef> = vec![Arc::new(times.clone()), Arc::new(joined.clone())];
-            columns.extend(rows.columns().iter().cloned());
-            take(state_rows(key_groups, columns)?)?;
+            let times = Int64Array::from_iter_values(rows.iter().map(|(_, time, _)| *time));
+            let joined = BooleanArray::from_iter(rows.iter().map(|(.., joined)| Some(*joined)));
+            let own: [ArrayRef; 2] = [Arc::new(times), Arc::new(joined)];
+            take(state_rows(key_groups, own.into_iter().chain(columns).collect())?)?;
         }
         Ok(())
     }
@@ -259,20 +228,13 @@ impl crate::runtime::FrozenState for FrozenRows {
 /// Rows as `key_group`, time, whether it had a partner, the columns of the input.
 impl StateTable for TimedRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut pieces = Vec::new();
+        let mut rows = Vec::with_capacity(self.store.len());
         for slice in self.slices.values() {
-            for piece in &slice.pieces {
-                let range = piece.first_row as usize..piece.first_row as usize + piece.rows.num_rows();
-                let times = Int64Array::from(slice.times[range.clone()].to_vec());
-                let joined = match slice.joined.get(range) {
-                    Some(joined) => BooleanArray::from(joined.to_vec()),
-                    None => BooleanArray::from(vec![false; piece.rows.num_rows()]),
-                };
-                pieces.push((piece.rows.clone(), times, joined));
-            }
+            let joined = |row: usize| slice.joined.get(row).copied().unwrap_or(false);
+            rows.extend(slice.ids.iter().zip(&slice.times).enumerate().map(|(row, (id, time))| (*id, *time, joined(row))));
         }
-        let (keys, max_parallelism) = (self.keys.clone(), self.max_parallelism);
-        Ok(StateTableSnapshot::frozen(FrozenRows { pieces, keys, max_parallelism }))
+        let (store, keys, max_parallelism) = (self.store.clone(), self.keys.clone(), self.max_parallelism);
+        Ok(StateTableSnapshot::frozen(FrozenRows { store, rows, keys, max_parallelism }))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
@@ -293,11 +255,9 @@ impl StateTable for TimedRows {
     }
 
     fn bytes(&self) -> usize {
-        let slice_bytes = |slice: &Slice| {
-            let pieces: usize = slice.pieces.iter().map(|piece| piece.rows.bytes()).sum();
-            slice.index.bytes() + slice.times.capacity() * size_of::<i64>() + slice.joined.capacity() + pieces
-        };
+        let slice_bytes =
+            |slice: &Slice| slice.index.bytes() + slice.times.capacity() * size_of::<(i64, RowId)>() + slice.joined.capacity();
         let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.capacity() * size_of::<(i64, u32)>());
-        self.slices.values().map(slice_bytes).sum::<usize>() + waiting
+        self.store.bytes() + self.slices.values().map(slice_bytes).sum::<usize>() + waiting
     }
 }

@@ -44,7 +44,9 @@ impl WindowRows {
     pub(super) fn push(&mut self, window: Window, columns: &[ArrayRef], rows: Vec<u32>) -> Result<()> {
         let (first, count) = (rows[0] as usize, rows.len());
         let is_range = rows[count - 1] as usize - first + 1 == count;
-        let indices = (!is_range).then(|| UInt32Array::from(rows));
+        // A slice holds on to all rows of its batch: only where it is most of them.
+        let is_most = columns.first().is_none_or(|column| 2 * count > column.len());
+        let indices = (!is_range || !is_most).then(|| UInt32Array::from(rows));
         let column = |column: &ArrayRef| {
             let part = match &indices {
                 Some(indices) => compute::take(column, indices, None)?,

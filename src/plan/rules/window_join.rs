@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn a_window_aggregate_stands_on_the_window_of_a_side_that_is_never_null() {
         let join = |join_type| joined(join_type, TUMBLE_10S, &[(3, 9), (4, 10), (0, 6)]);
-        check(aggregate(join(JoinType::Left), &[3, 4], vec![count("n")]), expect![[r#"
+        check(
+            aggregate(join(JoinType::Left), &[3, 4], vec![count("n")]),
+            expect![[r#"
             Project(select=[window_start, window_end, n])
             +- WindowAggregate(window=[ATTACHED(win_start=[window_start], win_end=[window_end])], select=[COUNT(*) AS n, start('w$) AS window_start, end('w$) AS window_end])
                +- WindowJoin(leftWindow=[win_start=[window_start], win_end=[window_end]], rightWindow=[win_start=[window_start], win_end=[window_end]], joinType=[LeftOuterJoin], where=[(item = item)], select=[window_start, window_end])
@@ -129,8 +131,11 @@ mod tests {
                   +- Project(select=[item, window_start, window_end])
                      +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
                         +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
-        "#]]);
-        check(aggregate(join(JoinType::Left), &[9, 10], vec![count("n")]), expect![[r#"
+        "#]],
+        );
+        check(
+            aggregate(join(JoinType::Left), &[9, 10], vec![count("n")]),
+            expect![[r#"
             GroupAggregate(groupBy=[window_start, window_end], select=[window_start, window_end, COUNT(*) AS n])
             +- WindowJoin(leftWindow=[win_start=[window_start], win_end=[window_end]], rightWindow=[win_start=[window_start], win_end=[window_end]], joinType=[LeftOuterJoin], where=[(item = item)], select=[window_start, window_end])
                :- Project(select=[item, window_start, window_end])
@@ -139,6 +144,7 @@ mod tests {
                +- Project(select=[item, window_start, window_end])
                   +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[10 s])])
                      +- TableSourceScan(table=[[c, d, bids, project=[item, ts], watermark=[(ts - 2000:INTERVAL SECOND)]]], fields=[item, ts])
-        "#]]);
+        "#]],
+        );
     }
 }

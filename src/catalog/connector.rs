@@ -42,6 +42,8 @@ pub struct SourceAbilities {
 pub struct SinkAbilities {
     /// The richest changelog that it takes: insert-only sinks take only that; upsert sinks need the table's PRIMARY KEY.
     pub accepts: ChangelogMode,
+    /// Whether rows overwrite one another by the table's PRIMARY KEY, if it has one.
+    pub by_key: bool,
     /// Its writable metadata columns: key and type.
     pub metadata: Vec<(&'static str, DataType)>,
     /// Subtasks that the options ask for (`sink.parallelism`).

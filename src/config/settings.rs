@@ -18,7 +18,12 @@ pub const SETTINGS: &[Setting] = &[
     BUFFER_TIMEOUT,
     MEMORY_LIMIT,
     SOURCE_IDLE_TIMEOUT,
+    CDC_EVENTS_DUPLICATE,
     NOT_NULL_ENFORCER,
+    TYPE_LENGTH_ENFORCER,
+    UPSERT_MATERIALIZE,
+    REQUIRE_ON_CONFLICT,
+    KEYED_SHUFFLE,
     QUOTED_IDENTIFIERS,
     RESULT_MODE,
     OPTIMIZER_ENABLED,
@@ -107,6 +112,41 @@ pub const NOT_NULL_ENFORCER: Setting = Setting {
     setting_type: SettingType::OneOf(&["ERROR", "DROP"]),
     default: "ERROR",
     doc: "What a sink does with a NULL for a NOT NULL column: ERROR fails the job, DROP leaves the row out.",
+};
+/// Repeated changes.
+pub const CDC_EVENTS_DUPLICATE: Setting = Setting {
+    key: "table.exec.source.cdc-events-duplicate",
+    setting_type: SettingType::Boolean,
+    default: "false",
+    doc: "Whether the changes of tables may come more than once; then they need a PRIMARY KEY, by which repetitions are left out.",
+};
+/// Texts that are too long or too short.
+pub const TYPE_LENGTH_ENFORCER: Setting = Setting {
+    key: "table.exec.sink.type-length-enforcer",
+    setting_type: SettingType::OneOf(&["IGNORE", "TRIM_PAD", "ERROR"]),
+    default: "IGNORE",
+    doc: "What a sink does with text and bytes that do not have the length of their type: nothing, cut and pad them, or fail the job.",
+};
+/// Rows that share a primary key.
+pub const UPSERT_MATERIALIZE: Setting = Setting {
+    key: "table.exec.sink.upsert-materialize",
+    setting_type: SettingType::OneOf(&["AUTO", "NONE", "FORCE"]),
+    default: "AUTO",
+    doc: "Whether rows that share the primary key of an upsert sink are sorted out before it: where it is needed, never or always.",
+};
+/// What becomes of them.
+pub const REQUIRE_ON_CONFLICT: Setting = Setting {
+    key: "table.exec.sink.require-on-conflict",
+    setting_type: SettingType::Boolean,
+    default: "true",
+    doc: "Whether INSERT needs ON CONFLICT where rows of the query may share the primary key of an upsert sink.",
+};
+/// Rows of a key in one subtask.
+pub const KEYED_SHUFFLE: Setting = Setting {
+    key: "table.exec.sink.keyed-shuffle",
+    setting_type: SettingType::OneOf(&["AUTO", "NONE", "FORCE"]),
+    default: "AUTO",
+    doc: "Whether rows are sent to the subtasks of a sink by its primary key: where the parallelism changes, never or always.",
 };
 /// Double quotes.
 pub const QUOTED_IDENTIFIERS: Setting = Setting {

@@ -26,7 +26,7 @@ pub fn descriptor() -> SimpleSink {
     SimpleSink {
         name: NAME,
         options: OPTIONS,
-        accepts: ChangelogMode::Retract,
+        accepts: ChangelogMode::Upsert,
         validate: |_: &CatalogTable| Ok(()),
         parallelism: sink_parallelism,
     }

@@ -13,7 +13,7 @@ pub struct SimpleSink {
     pub name: &'static str,
     /// Its options.
     pub options: &'static [OptionDescriptor],
-    /// The richest changelog that it takes.
+    /// The richest changelog that it takes; never only new rows: those with one PRIMARY KEY overwrite one another.
     pub accepts: ChangelogMode,
     /// Checks what goes beyond single options.
     pub validate: fn(&CatalogTable) -> Result<()>,
@@ -63,7 +63,7 @@ impl ConnectorDescriptor for SimpleSink {
     }
 
     fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {
-        Ok(SinkAbilities { accepts: self.accepts, metadata: Vec::new(), parallelism: (self.parallelism)(table)? })
+        Ok(SinkAbilities { accepts: self.accepts, by_key: true, metadata: Vec::new(), parallelism: (self.parallelism)(table)? })
     }
 }
 

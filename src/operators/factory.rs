@@ -5,8 +5,8 @@ use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
-    BoundedSort, Calc, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SortLimit, TemporalSort, Unnest, WatermarkAssigner,
-    WindowAggregate, WindowJoin, WindowTableFunction,
+    BoundedSort, Calc, ChangelogNormalize, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SinkMaterializer, SortLimit,
+    TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -42,7 +42,11 @@ impl OperatorFactory for Operators {
             OperatorSpec::WindowJoin(spec) => Box::new(WindowJoin::new((**spec).clone(), context)?),
             OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
             OperatorSpec::Rank(spec) => super::rank::rank(spec, context)?,
-            OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec, &context.configuration)),
+            OperatorSpec::ChangelogNormalize { keys, schema, emit_update_before } => {
+                Box::new(ChangelogNormalize::new(keys, schema, *emit_update_before, context)?)
+            }
+            OperatorSpec::SinkMaterializer(spec) => Box::new(SinkMaterializer::new(spec, context)?),
+            OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec)),
             OperatorSpec::Collect { result, .. } => Box::new(CollectOperator::new(*result)),
             OperatorSpec::Source(_) | OperatorSpec::Values { .. } => {
                 return Err(Error::internal("a source is built as the head of a task"));

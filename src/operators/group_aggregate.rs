@@ -11,6 +11,7 @@ use arrow::compute;
 use super::change_rows::{ChangeRows, Differ};
 use super::group_table::GroupTable;
 use super::keyed_state::rows_in_range;
+use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
@@ -32,38 +33,6 @@ struct GroupState {
     functions: Arc<FunctionRegistry>,
     max_parallelism: u32,
     table: Option<GroupTable>,
-}
-
-/// The groups that a batch touches, each once, in the order of their first rows.
-#[derive(Default)]
-struct Touched {
-    groups: Vec<u32>,
-    /// The first row of each.
-    rows: Vec<u32>,
-    /// For each group number the batch that touched it last.
-    stamps: Vec<u32>,
-    stamp: u32,
-}
-
-impl Touched {
-    fn find(&mut self, groups: &[u32], num_groups: usize) {
-        self.groups.clear();
-        self.rows.clear();
-        self.stamps.resize(num_groups, 0);
-        if self.stamp == u32::MAX {
-            self.stamps.fill(0);
-            self.stamp = 0;
-        }
-        self.stamp += 1;
-        for (row, group) in groups.iter().enumerate() {
-            let stamp = &mut self.stamps[*group as usize];
-            if *stamp != self.stamp {
-                *stamp = self.stamp;
-                self.groups.push(*group);
-                self.rows.push(row as u32);
-            }
-        }
-    }
 }
 
 impl GroupAggregate {
@@ -123,7 +92,7 @@ impl GroupAggregate {
             }
         }
         table.remove(&gone)?;
-        let rows = UInt32Array::from(touched.rows.clone());
+        let rows = UInt32Array::from(touched.first_rows.clone());
         let keys: Vec<ArrayRef> =
             key_columns.iter().map(|column| compute::take(column, &rows, None)).collect::<std::result::Result<_, _>>()?;
         changes.into_batch(&keys, &old, &new)

@@ -3,6 +3,7 @@
 mod bounded_sort;
 mod calc;
 mod change_rows;
+mod changelog_normalize;
 pub mod collect;
 mod evaluation;
 mod factory;
@@ -16,6 +17,8 @@ mod row_bag;
 mod row_buffer;
 mod scalar_join;
 pub mod sink;
+mod sink_constraints;
+mod sink_materializer;
 mod sort_limit;
 mod sorting;
 pub mod source;
@@ -26,6 +29,7 @@ mod temporal_sort;
 #[cfg(test)]
 mod testing;
 mod time_join;
+mod touched;
 mod unnest;
 pub mod values;
 mod watermark_assigner;
@@ -34,10 +38,12 @@ mod window;
 
 pub use bounded_sort::BoundedSort;
 pub use calc::Calc;
+pub use changelog_normalize::ChangelogNormalize;
 pub use factory::Operators;
 pub use group_aggregate::GroupAggregate;
 pub use limit::Limit;
 pub use scalar_join::ScalarJoin;
+pub use sink_materializer::SinkMaterializer;
 pub use sort_limit::SortLimit;
 pub use temporal_sort::TemporalSort;
 pub use time_join::{IntervalJoin, WindowJoin};

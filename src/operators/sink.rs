@@ -1,12 +1,9 @@
-//! The operator that writes a table: enforces NOT NULL, then hands rows to the connector's writer.
+//! The operator that writes a table: enforces the constraints of its columns, then hands rows to the connector's writer.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow::array::{Array, BooleanArray};
-use arrow::buffer::NullBuffer;
-
-use crate::config::{self, Configuration};
-use crate::error::{Error, ErrorKind, Result};
+use super::sink_constraints::Constraints;
+use crate::error::Result;
 use crate::runtime::{Committable, Operator, OperatorContext, Output, SinkContext, SinkWriter};
 use crate::stream_graph::SinkSpec;
 use crate::types::{Batch, CheckpointId, InputNumber, Watermark};
@@ -16,7 +13,7 @@ const CHECKPOINTING_INTERVAL: &str = "execution.checkpointing.interval";
 
 /// Writes a table.
 pub struct SinkOperator {
-    not_null: NotNull,
+    constraints: Option<Constraints>,
     writer: Option<Box<dyn SinkWriter>>,
     spec: SinkSpec,
     context: Option<OperatorContext>,
@@ -24,8 +21,8 @@ pub struct SinkOperator {
 
 impl SinkOperator {
     /// Of a spec; the writer is made when the operator is opened.
-    pub fn new(spec: &SinkSpec, configuration: &Configuration) -> Self {
-        SinkOperator { not_null: NotNull::new(spec, configuration), writer: None, spec: spec.clone(), context: None }
+    pub fn new(spec: &SinkSpec) -> Self {
+        SinkOperator { constraints: None, writer: None, spec: spec.clone(), context: None }
     }
 
     fn writer(&mut self) -> &mut dyn SinkWriter {
@@ -42,6 +39,7 @@ impl Operator for SinkOperator {
             operator: context.clone(),
         };
         self.writer = Some(context.environment.connectors.sink(&self.spec, sink_context)?);
+        self.constraints = Some(Constraints::new(&self.spec, &context.configuration, &context.environment.functions)?);
         self.context = Some(context.clone());
         Ok(())
     }
@@ -49,7 +47,7 @@ impl Operator for SinkOperator {
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, _output: &mut dyn Output) -> Result<()> {
         let last = batch.take_steps().last();
         let rows = batch.num_rows();
-        let batch = self.not_null.enforce(batch)?;
+        let batch = self.constraints.as_ref().expect("opened before anything else").enforce(batch)?;
         let dropped = (rows - batch.num_rows()) as u64;
         let context = self.context.as_ref().expect("opened before anything else");
         context.metrics.dropped_rows.fetch_add(dropped, Relaxed);
@@ -82,42 +80,4 @@ impl Operator for SinkOperator {
     fn prepare_commit(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
         self.writer().prepare_commit(checkpoint)
     }
-}
-
-/// What a NULL in a NOT NULL column does: it fails the job, or its row is dropped.
-#[derive(Debug)]
-struct NotNull {
-    columns: Vec<(usize, String)>,
-    drop_rows: bool,
-}
-
-impl NotNull {
-    fn new(spec: &SinkSpec, configuration: &Configuration) -> Self {
-        let fields = spec.schema.fields.iter().enumerate();
-        let columns = fields.filter(|(_, field)| !field.data_type.nullable).map(|(i, field)| (i, field.name.clone()));
-        let drop_rows = configuration.text(&config::NOT_NULL_ENFORCER).trim().eq_ignore_ascii_case("DROP");
-        NotNull { columns: columns.collect(), drop_rows }
-    }
-
-    fn enforce(&self, batch: Batch) -> Result<Batch> {
-        let mut valid: Option<NullBuffer> = None;
-        for (index, name) in &self.columns {
-            let nulls = batch.column(*index).logical_nulls().filter(|nulls| nulls.null_count() > 0);
-            match nulls {
-                Some(_) if !self.drop_rows => return Err(null_written(name)),
-                Some(nulls) => valid = NullBuffer::union(valid.as_ref(), Some(&nulls)),
-                None => {}
-            }
-        }
-        match valid {
-            Some(valid) => batch.filter(&BooleanArray::new(valid.into_inner(), None)),
-            None => Ok(batch),
-        }
-    }
-}
-
-fn null_written(column: &str) -> Error {
-    let message = format!("Column '{column}' is NOT NULL, however, a null value is being written into it");
-    Error::new(ErrorKind::DataFormat, message)
-        .with_hint("set 'table.exec.sink.not-null-enforcer' = 'DROP' to leave such rows out")
 }

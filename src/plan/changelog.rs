@@ -9,11 +9,12 @@ use std::fmt;
 
 use super::describe::describe;
 use super::sort::SortStrategy;
-use super::upsert_keys::{is_constant, upsert_keys};
-use super::{LogicalPlan, PlannerContext, ScanTable, rank};
+use super::upsert_keys::upsert_keys;
+use super::{LogicalPlan, PlannerContext, ScanTable, rank, sink_keys};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sql::OnConflict;
 use crate::stream_graph::{RankSpec, RankStrategy};
-use crate::types::{ChangelogMode, Schema};
+use crate::types::{ChangelogMode, SchemaRef};
 
 /// How updates of rows show in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +91,8 @@ pub fn derive(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Changelog> {
 }
 
 fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> Result<Changelog> {
-    if let LogicalPlan::Sink { input, table, schema } = plan {
-        return derive_sink(input, table, schema, cx);
+    if let LogicalPlan::Sink { input, table, schema, on_conflict } = plan {
+        return derive_sink(input, table, schema, *on_conflict, cx);
     }
     let inputs = plan
         .inputs()
@@ -100,7 +101,8 @@ fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> R
         .collect::<Result<Vec<_>>>()?;
     check_inputs(plan, &inputs, cx)?;
     let modifications = modifications(plan, cx)?;
-    let updates = match (modifications.updates, emits_before(plan, needs_before, &inputs)) {
+    check_former_content(plan, needs_before, cx)?;
+    let updates = match (modifications.updates, emits_before(plan, needs_before, &inputs, cx)) {
         (false, _) => Updates::None,
         (true, false) => Updates::After,
         (true, true) => Updates::BeforeAndAfter,
@@ -147,17 +149,14 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
     Ok(match plan {
         LogicalPlan::Scan { table, .. } => match table.source_abilities(cx)?.changelog {
             ChangelogMode::InsertOnly => Modifications::default(),
-            ChangelogMode::Retract => ALL,
-            ChangelogMode::Upsert => {
-                return Err(Error::unsupported(format!("a table whose updates come without former content ({})", table.path))
-                    .with_hint("use a format that carries the former content, such as 'debezium-json'"));
-            }
+            ChangelogMode::Retract | ChangelogMode::Upsert => ALL,
         },
         LogicalPlan::Values { .. }
         | LogicalPlan::WindowAggregate { .. }
         | LogicalPlan::WindowJoin { .. }
         | LogicalPlan::IntervalJoin { .. }
         | LogicalPlan::Sink { .. } => Modifications::default(),
+        LogicalPlan::ChangelogNormalize { .. } => ALL,
         LogicalPlan::Project { input, .. }
         | LogicalPlan::Filter { input, .. }
         | LogicalPlan::WatermarkAssigner { input, .. }
@@ -207,11 +206,17 @@ pub(super) fn unsupported_join() -> Error {
 }
 
 /// Whether the node, which emits updates, sends `-U`.
-fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog]) -> bool {
+fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog], cx: &PlannerContext) -> bool {
     match plan {
-        LogicalPlan::Aggregate { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Rank { .. } => needs_before,
+        LogicalPlan::Aggregate { .. }
+        | LogicalPlan::Sort { .. }
+        | LogicalPlan::Rank { .. }
+        | LogicalPlan::ChangelogNormalize { .. } => needs_before,
         // Updates that fail the filter can only be taken away by their former content.
-        LogicalPlan::Scan { predicate, .. } => needs_before || predicate.is_some(),
+        LogicalPlan::Scan { table, predicate, .. } => {
+            let gives_before = table.source_abilities(cx).is_ok_and(|abilities| abilities.changelog == ChangelogMode::Retract);
+            gives_before && (needs_before || predicate.is_some())
+        }
         LogicalPlan::Project { .. }
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }
@@ -228,6 +233,8 @@ fn input_needs_before(plan: &LogicalPlan, needs_before: bool) -> bool {
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }
         | LogicalPlan::Union { .. } => needs_before,
+        // It knows the former content itself.
+        LogicalPlan::ChangelogNormalize { .. } => false,
         // When the new content fails the predicate, only the former content can take the row away.
         LogicalPlan::Filter { .. } => true,
         // The new collection may hold fewer elements: only the former one can take all of its rows away.
@@ -237,47 +244,47 @@ fn input_needs_before(plan: &LogicalPlan, needs_before: bool) -> bool {
     }
 }
 
-fn derive_sink(input: &LogicalPlan, table: &ScanTable, schema: &Schema, cx: &PlannerContext) -> Result<Changelog> {
-    let accepts = table.sink_abilities(cx)?.accepts;
-    let with_before = derive_node(input, accepts != ChangelogMode::InsertOnly, cx)?;
-    let below = match accepts {
-        ChangelogMode::InsertOnly if !with_before.changes.is_insert_only() => {
-            return Err(append_only_sink(input, table, with_before.changes, cx));
+/// A table whose updates come without former content is read through a ChangelogNormalize, which asks for none.
+fn check_former_content(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> Result<()> {
+    match plan {
+        LogicalPlan::Scan { table, predicate, .. }
+            if (needs_before || predicate.is_some()) && table.source_abilities(cx)?.changelog == ChangelogMode::Upsert =>
+        {
+            // A filter on the key takes out all changes of a key or none.
+            let key = table.primary_key_in(plan.schema()).unwrap_or_default();
+            let by_key = predicate.as_ref().is_some_and(|terms| terms.columns().iter().all(|column| key.contains(column)));
+            if needs_before || !by_key {
+                return Err(Error::internal(format!(
+                    "the former content of rows of {} is needed, which it does not give",
+                    table.path
+                )));
+            }
+            Ok(())
         }
-        ChangelogMode::Upsert if !with_before.changes.is_insert_only() => {
-            check_sink_key(input, &with_before, table, schema)?;
-            derive_node(input, false, cx)?
-        }
-        _ => with_before,
-    };
-    let upsert_keys = below.upsert_keys.clone();
-    Ok(Changelog { changes: below.changes, upsert_keys, inputs: vec![below] })
+        _ => Ok(()),
+    }
 }
 
-/// An upsert sink overwrites by its primary key: right only when that is also what tells the rows of the query apart.
-/// Constant columns may be part of the key: they tell nothing apart.
-fn check_sink_key(plan: &LogicalPlan, input: &Changelog, table: &ScanTable, schema: &Schema) -> Result<()> {
-    let Some(mut primary_key) = table.primary_key_in(schema) else {
-        return Ok(());
-    };
-    primary_key.sort_unstable();
-    let fits = |key: &Vec<usize>| {
-        key.iter().all(|column| primary_key.contains(column))
-            && primary_key.iter().all(|column| key.contains(column) || is_constant(plan, *column))
-    };
-    if input.upsert_keys.iter().any(fits) {
-        return Ok(());
+fn derive_sink(
+    input: &LogicalPlan,
+    table: &ScanTable,
+    schema: &SchemaRef,
+    on_conflict: Option<OnConflict>,
+    cx: &PlannerContext,
+) -> Result<Changelog> {
+    let abilities = table.sink_abilities(cx)?;
+    let with_before = derive_node(input, abilities.accepts != ChangelogMode::InsertOnly, cx)?;
+    if abilities.accepts == ChangelogMode::InsertOnly && !with_before.changes.is_insert_only() {
+        return Err(append_only_sink(input, table, with_before.changes, cx));
     }
-    let key_text = |key: &Vec<usize>| format!("({})", super::expr_text::column_list(key, schema));
-    let query_keys = match input.upsert_keys.as_slice() {
-        [] => "no columns tell the rows of the query apart".to_string(),
-        keys => format!("the rows of the query are told apart by {}", keys.iter().map(key_text).collect::<Vec<_>>().join(" or ")),
+    let keys = sink_keys::choose(input, &with_before, table, schema, on_conflict, &abilities, cx)?;
+    let below = if keys.needs_before { with_before } else { derive_node(input, false, cx)? };
+    let changes = match keys.materializer {
+        Some(_) => Changes { updates: Updates::After, ..below.changes },
+        None => below.changes,
     };
-    let message =
-        format!("primary key {} of table sink {} does not tell the rows of the query apart", key_text(&primary_key), table.path);
-    Err(Error::new(ErrorKind::ChangelogMismatch, message)
-        .with_detail(query_keys)
-        .with_hint("declare the columns that the query groups by as PRIMARY KEY of the sink"))
+    let upsert_keys = below.upsert_keys.clone();
+    Ok(Changelog { changes, upsert_keys, inputs: vec![below] })
 }
 
 fn append_only_sink(input: &LogicalPlan, table: &ScanTable, changes: Changes, cx: &PlannerContext) -> Error {
@@ -289,7 +296,7 @@ fn append_only_sink(input: &LogicalPlan, table: &ScanTable, changes: Changes, cx
     let producer = describe(producer_of_changes(input, cx));
     let message = format!("table sink {} does not support the {kinds} changes that {producer} produces", table.path);
     Error::new(ErrorKind::ChangelogMismatch, message).with_hint(
-        "make the query insert-only (group by a window instead of all time), or write to a connector that takes updates, with a PRIMARY KEY",
+        "make the query insert-only (group by a window instead of all time), or write where changes are taken: files in format 'debezium-json', or a 'memory' table with a PRIMARY KEY",
     )
 }
 

@@ -6,9 +6,10 @@ pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
+use crate::sql::OnConflict;
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinKey, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
-    WindowProperty, WindowSource, WindowSpec,
+    IntervalJoinSpec, JoinKey, SinkMaterializerSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns,
+    WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
 use crate::types::{Field, Schema, Value};
 
@@ -44,7 +45,8 @@ pub fn describe(plan: &LogicalPlan) -> String {
             }
             format!("Sort({})", parts.join(", "))
         }
-        LogicalPlan::Sink { table, schema, .. } => sink(table, schema),
+        LogicalPlan::ChangelogNormalize { input, keys } => changelog_normalize(keys, input.schema()),
+        LogicalPlan::Sink { table, schema, on_conflict, .. } => sink(table, schema, *on_conflict),
     }
 }
 
@@ -231,9 +233,27 @@ fn join_condition(keys: &[JoinKey], residual: Option<&Expr>, left: &Schema, righ
 }
 
 /// `Sink(table=[catalog.database.table], fields=[…])`.
-pub fn sink(table: &ScanTable, schema: &Schema) -> String {
+pub fn sink(table: &ScanTable, schema: &Schema, on_conflict: Option<OnConflict>) -> String {
     let path = &table.path;
-    format!("Sink(table=[{}.{}.{}], fields=[{}])", path.catalog, path.database, path.name, names(schema))
+    let conflict = match on_conflict {
+        None => "",
+        Some(OnConflict::Nothing) => ", conflictStrategy=[NOTHING]",
+        Some(OnConflict::Error) => ", conflictStrategy=[ERROR]",
+        Some(OnConflict::Deduplicate) => ", conflictStrategy=[DEDUPLICATE]",
+    };
+    format!("Sink(table=[{}.{}.{}], fields=[{}]{conflict})", path.catalog, path.database, path.name, names(schema))
+}
+
+/// `ChangelogNormalize(key=[id])`.
+pub fn changelog_normalize(keys: &[usize], input: &Schema) -> String {
+    format!("ChangelogNormalize(key=[{}])", column_list(keys, input))
+}
+
+/// `SinkMaterializer(primaryKey=[k], upsertKey=[id])`.
+pub fn sink_materializer(spec: &SinkMaterializerSpec) -> String {
+    let upsert_key = spec.upsert_key.as_ref().map(|key| format!(", upsertKey=[{}]", column_list(key, &spec.schema)));
+    let primary_key = column_list(&spec.primary_key, &spec.schema);
+    format!("SinkMaterializer(primaryKey=[{primary_key}]{})", upsert_key.unwrap_or_default())
 }
 
 /// `a, b`.

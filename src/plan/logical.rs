@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
+use crate::sql::OnConflict;
 use crate::stream_graph::{
     IntervalJoinSpec, JoinType, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec,
 };
@@ -198,6 +199,13 @@ pub enum LogicalPlan {
         /// Rows kept after them.
         fetch: Option<u64>,
     },
+    /// Keeps the last row of each key: makes of changes by key (without former content, or repeated) a full changelog.
+    ChangelogNormalize {
+        /// Input.
+        input: Box<LogicalPlan>,
+        /// Key columns.
+        keys: Vec<usize>,
+    },
     /// Writes a table. The input has the sink's persisted columns, cast to their types.
     Sink {
         /// Input.
@@ -206,6 +214,8 @@ pub enum LogicalPlan {
         table: ScanTable,
         /// The columns that are written.
         schema: SchemaRef,
+        /// What becomes of rows that share a primary key.
+        on_conflict: Option<OnConflict>,
     },
 }
 
@@ -229,7 +239,9 @@ impl LogicalPlan {
             | LogicalPlan::ScalarJoin { schema, .. }
             | LogicalPlan::Union { schema, .. }
             | LogicalPlan::Sink { schema, .. } => schema,
-            LogicalPlan::Filter { input, .. } | LogicalPlan::Sort { input, .. } => input.schema(),
+            LogicalPlan::Filter { input, .. }
+            | LogicalPlan::Sort { input, .. }
+            | LogicalPlan::ChangelogNormalize { input, .. } => input.schema(),
         }
     }
 
@@ -247,6 +259,7 @@ impl LogicalPlan {
             | LogicalPlan::Over { input, .. }
             | LogicalPlan::Rank { input, .. }
             | LogicalPlan::Sort { input, .. }
+            | LogicalPlan::ChangelogNormalize { input, .. }
             | LogicalPlan::Sink { input, .. } => vec![input],
             LogicalPlan::Join { left, right, .. }
             | LogicalPlan::WindowJoin { left, right, .. }
@@ -304,7 +317,10 @@ impl LogicalPlan {
                 LogicalPlan::Union { inputs: inputs.into_iter().map(f).collect::<crate::Result<_>>()?, schema }
             }
             LogicalPlan::Sort { input, keys, offset, fetch } => LogicalPlan::Sort { input: boxed(input)?, keys, offset, fetch },
-            LogicalPlan::Sink { input, table, schema } => LogicalPlan::Sink { input: boxed(input)?, table, schema },
+            LogicalPlan::ChangelogNormalize { input, keys } => LogicalPlan::ChangelogNormalize { input: boxed(input)?, keys },
+            LogicalPlan::Sink { input, table, schema, on_conflict } => {
+                LogicalPlan::Sink { input: boxed(input)?, table, schema, on_conflict }
+            }
         })
     }
 

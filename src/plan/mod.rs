@@ -16,6 +16,7 @@ mod logical;
 mod planner;
 mod rank;
 mod rules;
+mod sink_keys;
 mod sort;
 mod table;
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl ConnectorDescriptor for TestConnector {
 
     fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {
         let parallelism = table.options.get("sink.parallelism").map(|text| text.parse().unwrap());
-        Ok(SinkAbilities { accepts: self.mode, metadata: Vec::new(), parallelism })
+        Ok(SinkAbilities { accepts: self.mode, by_key: self.mode == ChangelogMode::Upsert, metadata: Vec::new(), parallelism })
     }
 }
 
@@ -248,7 +248,7 @@ pub fn scalar_join(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan {
 
 pub fn sink(input: LogicalPlan, table: ScanTable) -> LogicalPlan {
     let schema = input.schema().clone();
-    LogicalPlan::Sink { input: Box::new(input), table, schema }
+    LogicalPlan::Sink { input: Box::new(input), table, schema, on_conflict: None }
 }
 
 pub fn string_literal(text: &str) -> Expr {

@@ -26,6 +26,7 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
         | LogicalPlan::Sort { .. }
         | LogicalPlan::ScalarJoin { .. }
         | LogicalPlan::Sink { .. } => input_keys(),
+        LogicalPlan::ChangelogNormalize { keys, .. } => vec![sorted(keys.clone())],
         LogicalPlan::WindowTableFunction { input, .. } => {
             // A row comes once for each of its windows; window_start tells those apart.
             let window_start = input.schema().len();

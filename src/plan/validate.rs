@@ -96,6 +96,7 @@ fn check_node(plan: &LogicalPlan) -> Check {
         LogicalPlan::Sort { input, keys, .. } => {
             check_columns(&keys.iter().map(|key| key.column).collect::<Vec<_>>(), input.schema().len())
         }
+        LogicalPlan::ChangelogNormalize { input, keys } => check_columns(keys, input.schema().len()),
         LogicalPlan::Sink { input, schema, .. } => check_types(input.schema(), schema),
     }
 }

@@ -11,7 +11,7 @@ pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamG
 pub use over::{FrameBound, FrameUnit, OverFrame, OverSpec};
 pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
 pub use spec::{
-    JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkSpec, SourceSpec, UnnestSpec, WatermarkSpec,
-    WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec, element_columns,
+    JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SinkSpec, SourceSpec, UnnestSpec,
+    WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec, element_columns,
 };
 pub use time_joins::{IntervalJoinSpec, WindowColumns, WindowJoinSpec};

@@ -91,6 +91,17 @@ pub enum OperatorSpec {
     WindowJoin(Box<WindowJoinSpec>),
     /// Joins rows whose times lie within an interval of one another.
     IntervalJoin(Box<IntervalJoinSpec>),
+    /// Keeps the last row of each key, and makes of changes by key (without former content, or repeated) a full changelog.
+    ChangelogNormalize {
+        /// Key columns.
+        keys: Vec<usize>,
+        /// Columns.
+        schema: SchemaRef,
+        /// Whether someone needs `-U`.
+        emit_update_before: bool,
+    },
+    /// Shows an upsert sink the last of the rows that share its primary key.
+    SinkMaterializer(SinkMaterializerSpec),
     /// Writes a table.
     Sink(Box<SinkSpec>),
     /// Hands the rows of a SELECT to the session that asked.
@@ -344,6 +355,17 @@ pub struct RegularJoinSpec {
     pub right_schema: SchemaRef,
     /// Output columns, of left, then right ones.
     pub output: Vec<usize>,
+}
+
+/// Rows of a query whose own key is not the primary key of the sink.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinkMaterializerSpec {
+    /// PRIMARY KEY columns of the sink.
+    pub primary_key: Vec<usize>,
+    /// What tells the rows of the query apart; none = nothing but the whole row.
+    pub upsert_key: Option<Vec<usize>>,
+    /// Columns.
+    pub schema: SchemaRef,
 }
 
 /// A table to write.

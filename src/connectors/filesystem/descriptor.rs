@@ -123,6 +123,7 @@ impl ConnectorDescriptor for FilesystemDescriptor {
         PartitionCommit::from_options(&options)?;
         Ok(SinkAbilities {
             accepts: Format::from_options(&table.options)?.changelog(),
+            by_key: false,
             metadata: Vec::new(),
             parallelism: options.parallelism("sink.parallelism")?,
         })

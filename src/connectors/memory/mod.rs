@@ -85,9 +85,14 @@ impl ConnectorDescriptor for MemoryDescriptor {
     }
 
     fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {
-        let accepts = if is_snapshot(&table.options)? { ChangelogMode::Retract } else { changes(table)? };
+        let accepts = match is_snapshot(&table.options)? {
+            true if table.primary_key.is_empty() => ChangelogMode::Retract,
+            true => ChangelogMode::Upsert,
+            false => changes(table)?,
+        };
+        let by_key = accepts == ChangelogMode::Upsert;
         let parallelism = OptionReader::new(&table.options).parallelism("sink.parallelism")?;
-        Ok(SinkAbilities { accepts, metadata: Vec::new(), parallelism })
+        Ok(SinkAbilities { accepts, by_key, metadata: Vec::new(), parallelism })
     }
 }
 

@@ -34,9 +34,6 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     if *overwrite {
         return Err(Error::unsupported("INSERT OVERWRITE").at(name.span));
     }
-    if on_conflict.is_some() {
-        return Err(Error::unsupported("ON CONFLICT").with_hint("give the sink the key of the query").at(name.span));
-    }
     let (path, table) = match cx.tables.resolve(name).map_err(|error| error.at(name.span))? {
         ResolvedRelation::Table(path, table) => (path, table),
         ResolvedRelation::View(path, _) => {
@@ -56,7 +53,7 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     let end = Location { column: name.span.end.column + 1, ..name.span.end };
     let options = binder.options(&table, end)?;
     let table = ScanTable { path, table, options };
-    Ok(LogicalPlan::Sink { input: Box::new(input), table, schema: Arc::new(sink) })
+    Ok(LogicalPlan::Sink { input: Box::new(input), table, schema: Arc::new(sink), on_conflict: *on_conflict })
 }
 
 /// The columns of a table that are written: physical ones and metadata that is not VIRTUAL.

@@ -11,13 +11,13 @@ use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn};
 use super::state::Binder;
 use crate::catalog::{CatalogTable, Column, ColumnKind, ObjectPath};
-use crate::config::SOURCE_IDLE_TIMEOUT;
+use crate::config::{CDC_EVENTS_DUPLICATE, SOURCE_IDLE_TIMEOUT};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, ScanTable};
 use crate::sql::parse_expression;
 use crate::stream_graph::WatermarkSpec;
-use crate::types::{DataType, Field, Schema, TimeAttribute, TypeKind};
+use crate::types::{ChangelogMode, DataType, Field, Schema, TimeAttribute, TypeKind};
 
 impl Binder<'_> {
     /// Reads a table.
@@ -37,8 +37,9 @@ impl Binder<'_> {
             }
             None => None,
         };
+        let scanned = ScanTable { path, table: table.clone(), options };
         let scan = LogicalPlan::Scan {
-            table: ScanTable { path, table: table.clone(), options },
+            table: scanned.clone(),
             projection: (0..physical).collect(),
             metadata,
             computed: None,
@@ -55,10 +56,35 @@ impl Binder<'_> {
             let names = table.columns.iter().map(|column| column.name.clone()).collect();
             LogicalPlan::project(scan, std::mem::take(&mut exprs), names)
         };
-        Ok(match watermark {
+        let plan = match watermark {
             None => plan,
             Some(watermark) => assign(plan, watermark),
-        })
+        };
+        self.normalized(plan, &scanned)
+    }
+
+    /// A table whose changes come without former content, or more than once, is made a full changelog by its primary key.
+    fn normalized(&self, plan: LogicalPlan, table: &ScanTable) -> Result<LogicalPlan> {
+        let hinted = CatalogTable { options: table.options.clone(), ..(*table.table).clone() };
+        let connector = table.options.get("connector").map(String::as_str).unwrap_or_default();
+        // Whether it can be read at all is found out later.
+        let abilities = self.cx.connectors.0.get(connector).and_then(|descriptor| descriptor.source(&hinted).ok());
+        let repeats = self.cx.configuration.boolean(&CDC_EVENTS_DUPLICATE);
+        let reason = match abilities.map(|abilities| abilities.changelog) {
+            Some(ChangelogMode::Upsert) => "its updates come without former content",
+            Some(ChangelogMode::Retract) if repeats => {
+                "its changes may come more than once ('table.exec.source.cdc-events-duplicate')"
+            }
+            _ => return Ok(plan),
+        };
+        match table.primary_key_in(plan.schema()) {
+            Some(keys) => Ok(LogicalPlan::ChangelogNormalize { input: Box::new(plan), keys }),
+            None => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("table {} can only be read with a PRIMARY KEY: {reason}", table.path),
+            )
+            .with_hint("declare PRIMARY KEY (…) NOT ENFORCED in CREATE TABLE")),
+        }
     }
 
     /// What a table's columns are over what its connector produces.

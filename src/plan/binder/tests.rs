@@ -41,7 +41,7 @@ impl ConnectorDescriptor for TestConnector {
     }
 
     fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {
-        Ok(SinkAbilities { accepts: ChangelogMode::Upsert, metadata: Vec::new(), parallelism: None })
+        Ok(SinkAbilities { accepts: ChangelogMode::Upsert, by_key: true, metadata: Vec::new(), parallelism: None })
     }
 }
 

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::derive;
+use crate::error::ErrorKind;
 use crate::plan::testing::*;
 use crate::plan::{LogicalPlan, tree_text};
 
@@ -123,7 +124,7 @@ fn updates_into_an_append_only_sink_are_refused() {
     let plan = sink(columns(totals(), &[0, 1]), table("out", "append", &[], &[]));
     expect![[r#"
         error (42P10): table sink `c`.`d`.`out` does not support the update changes that GroupAggregate(groupBy=[item], select=[item, SUM(price) AS price]) produces
-        hint: make the query insert-only (group by a window instead of all time), or write to a connector that takes updates, with a PRIMARY KEY"#]].assert_eq(&derive(&plan, &Session::new().cx()).unwrap_err().render());
+        hint: make the query insert-only (group by a window instead of all time), or write where changes are taken: files in format 'debezium-json', or a 'memory' table with a PRIMARY KEY"#]].assert_eq(&derive(&plan, &Session::new().cx()).unwrap_err().render());
 }
 
 #[test]
@@ -132,15 +133,48 @@ fn a_sink_key_that_is_not_the_group_key_is_refused() {
     expect![[r#"
         error (42P10): primary key (price) of table sink `c`.`d`.`out` does not tell the rows of the query apart
         cause: the rows of the query are told apart by (item)
-        hint: declare the columns that the query groups by as PRIMARY KEY of the sink"#]]
+        hint: declare the columns that the query groups by as PRIMARY KEY of the sink, or add ON CONFLICT DO DEDUPLICATE: of rows with one key the last one is shown"#]]
     .assert_eq(&derive(&plan, &Session::new().cx()).unwrap_err().render());
 }
 
 #[test]
-fn a_source_of_updates_by_key_is_refused() {
-    let plan = scan_of(table("in", "upsert", &["item"], &[]));
-    expect![[r#"
-        error (0A000): a table whose updates come without former content (`c`.`d`.`in`) is not supported
-        hint: use a format that carries the former content, such as 'debezium-json'"#]]
-    .assert_eq(&derive(&plan, &Session::new().cx()).unwrap_err().render());
+fn updates_by_key_are_given_their_former_content_where_it_is_needed() {
+    let scan = scan_of(table("in", "upsert", &["item"], &[]));
+    let normalized = || LogicalPlan::ChangelogNormalize { input: Box::new(scan.clone()), keys: vec![0] };
+    check(
+        sink(normalized(), table("out", "upsert", &["item"], &[])),
+        expect![[r#"
+        Sink(table=[c.d.out], fields=[item, price, ts], changelogMode=[I,UA,D])
+        +- ChangelogNormalize(key=[item], changelogMode=[I,UA,D])
+           +- TableSourceScan(table=[[c, d, in]], fields=[item, price, ts], changelogMode=[I,UA,D])
+    "#]],
+    );
+    check(
+        normalized(),
+        expect![[r#"
+        ChangelogNormalize(key=[item], changelogMode=[I,UB,UA,D])
+        +- TableSourceScan(table=[[c, d, in]], fields=[item, price, ts], changelogMode=[I,UA,D])
+    "#]],
+    );
+    assert_eq!(derive(&scan, &Session::new().cx()).unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn a_table_that_changes_keeps_back_former_content_that_nobody_needs() {
+    let cdc = || scan_of(table("cdc", "retract", &["item"], &[]));
+    check(
+        sink(cdc(), table("out", "upsert", &["item"], &[])),
+        expect![[r#"
+        Sink(table=[c.d.out], fields=[item, price, ts], changelogMode=[I,UA,D])
+        +- TableSourceScan(table=[[c, d, cdc]], fields=[item, price, ts], changelogMode=[I,UA,D])
+    "#]],
+    );
+    check(
+        sink(filter(cdc(), compare(bigint(1), ">", int_literal(1))), table("out", "upsert", &["item"], &[])),
+        expect![[r#"
+        Sink(table=[c.d.out], fields=[item, price, ts], changelogMode=[I,UB,UA,D])
+        +- Filter(where=[(price > 1)], changelogMode=[I,UB,UA,D])
+           +- TableSourceScan(table=[[c, d, cdc]], fields=[item, price, ts], changelogMode=[I,UB,UA,D])
+    "#]],
+    );
 }

@@ -20,9 +20,9 @@ pub fn generate(queries: &[(&LogicalPlan, &Changelog)], result: Option<ResultId>
     let mut sinks = Vec::new();
     for (plan, changelog) in queries {
         match (plan, result) {
-            (LogicalPlan::Sink { input, table, schema }, _) => {
+            (LogicalPlan::Sink { input, table, schema, on_conflict }, _) => {
                 sinks.push(format!("{}.{}.{}", table.path.catalog, table.path.database, table.path.name));
-                generator.sink(input, table, schema, &changelog.inputs[0])?;
+                generator.sink(input, table, schema, *on_conflict, &changelog.inputs[0])?;
             }
             (_, Some(result)) => generator.collect(plan, changelog, result)?,
             (_, None) => return Err(Error::internal("a query without a sink needs a result to be collected in")),

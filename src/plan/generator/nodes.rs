@@ -51,6 +51,21 @@ impl<'a> Generator<'a> {
             LogicalPlan::WindowJoin { .. } => self.window_join(plan, changelog),
             LogicalPlan::IntervalJoin { .. } => self.interval_join(plan, changelog),
             LogicalPlan::Join { .. } => Err(unsupported_join()),
+            LogicalPlan::ChangelogNormalize { input, keys } => {
+                let stream = self.stream(input, &changelog.inputs[0])?;
+                let node = NewNode {
+                    name: "ChangelogNormalize".to_string(),
+                    description: describe::changelog_normalize(keys, input.schema()),
+                    spec: OperatorSpec::ChangelogNormalize {
+                        keys: keys.clone(),
+                        schema: input.schema().clone(),
+                        emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+                    },
+                    schema: input.schema().clone(),
+                    changes: changelog.changes,
+                };
+                self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])
+            }
             LogicalPlan::Sink { .. } => Err(Error::internal("a sink is the root of its plan")),
         }
     }

@@ -1,10 +1,12 @@
 //! Where rows leave a job: sinks of INSERT and the collected result of SELECT.
 
-use super::builder::{Distribution, Generator, NewNode};
+use super::builder::{Distribution, Generator, NewNode, Stream};
+use crate::config::KEYED_SHUFFLE;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::changelog::Changelog;
-use crate::plan::{LogicalPlan, ScanTable, describe};
-use crate::stream_graph::{OperatorSpec, SinkSpec};
+use crate::plan::changelog::{Changelog, Changes, Updates};
+use crate::plan::{LogicalPlan, ScanTable, describe, sink_keys};
+use crate::sql::OnConflict;
+use crate::stream_graph::{OperatorSpec, SinkMaterializerSpec, SinkSpec};
 use crate::types::{ResultId, SchemaRef};
 
 impl<'a> Generator<'a> {
@@ -14,10 +16,16 @@ impl<'a> Generator<'a> {
         input: &'a LogicalPlan,
         table: &ScanTable,
         schema: &SchemaRef,
+        on_conflict: Option<OnConflict>,
         changelog: &'a Changelog,
     ) -> Result<()> {
-        let stream = self.stream(input, changelog)?;
+        let mut stream = self.stream(input, changelog)?;
         let abilities = table.sink_abilities(self.cx)?;
+        let parallelism = abilities.parallelism.unwrap_or(stream.parallelism);
+        let keys = sink_keys::choose(input, changelog, table, schema, on_conflict, &abilities, self.cx)?;
+        if let Some(materializer) = keys.materializer {
+            stream = self.materialize(&stream, materializer, parallelism)?;
+        }
         let partition_keys = table.table.partition_keys.iter().map(|name| sink_column(table, schema, name));
         let primary_key = table.primary_key_in(schema).unwrap_or_default();
         let spec = SinkSpec {
@@ -32,17 +40,34 @@ impl<'a> Generator<'a> {
         };
         let node = NewNode {
             name: format!("Sink: {}", table.path.name),
-            description: describe::sink(table, schema),
+            description: describe::sink(table, schema, on_conflict),
             spec: OperatorSpec::Sink(Box::new(spec)),
             schema: schema.clone(),
             changes: stream.changes,
         };
-        let parallelism = abilities.parallelism.unwrap_or(stream.parallelism);
-        // A sink that overwrites by its key must see all changes of a key in one subtask.
-        let rekeyed = parallelism != stream.parallelism && !stream.changes.is_insert_only() && !primary_key.is_empty();
+        // Rows of a key must come to one subtask, so that they stay in order.
+        let rekeyed = match self.cx.configuration.text(&KEYED_SHUFFLE).trim().to_ascii_uppercase().as_str() {
+            "NONE" => false,
+            "FORCE" => parallelism > 1,
+            _ => parallelism != stream.parallelism,
+        };
+        let rekeyed = rekeyed && !primary_key.is_empty();
         let distribution = if rekeyed { Distribution::Keyed(primary_key) } else { Distribution::Any };
         self.add_operator_with(node, &[(&stream, distribution)], parallelism)?;
         Ok(())
+    }
+
+    /// Of rows with one primary key the last one, in as many subtasks as the sink has.
+    fn materialize(&mut self, stream: &Stream, spec: SinkMaterializerSpec, parallelism: u32) -> Result<Stream> {
+        let distribution = Distribution::Keyed(spec.primary_key.clone());
+        let node = NewNode {
+            name: "SinkMaterializer".to_string(),
+            description: describe::sink_materializer(&spec),
+            schema: spec.schema.clone(),
+            spec: OperatorSpec::SinkMaterializer(spec),
+            changes: Changes { updates: Updates::After, ..stream.changes },
+        };
+        self.add_operator_with(node, &[(stream, distribution)], parallelism)
     }
 
     /// The end of a SELECT.

@@ -18,9 +18,9 @@ use crate::types::{DataType, Field, Schema, TypeKind, Value};
 mod time_joins;
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
-    if let LogicalPlan::Sink { input, table, schema } = plan {
+    if let LogicalPlan::Sink { input, table, schema, on_conflict } = plan {
         let input = Box::new(prune_all(*input));
-        return Ok(LogicalPlan::Sink { input, table, schema });
+        return Ok(LogicalPlan::Sink { input, table, schema, on_conflict });
     }
     Ok(prune_all(plan))
 }
@@ -193,6 +193,13 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let keys = keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect();
             let places = input.places;
             Pruned { plan: LogicalPlan::Sort { input: Box::new(input.plan), keys, offset, fetch }, places }
+        }
+        LogicalPlan::ChangelogNormalize { input, keys } => {
+            let read = needed.iter().chain(&keys).copied().collect();
+            let input = prune(*input, &read).exactly(&read);
+            let keys = input.moved_all(&keys);
+            let places = input.places;
+            Pruned { plan: LogicalPlan::ChangelogNormalize { input: Box::new(input.plan), keys }, places }.exactly(needed)
         }
         LogicalPlan::Sink { .. } => Pruned::unchanged(plan),
     }

@@ -87,6 +87,12 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let left = Box::new(push_some(*left, down, cx));
             filtered(LogicalPlan::ScalarJoin { left, right, schema }, stay)
         }
+        // Of a key all changes stay or none.
+        LogicalPlan::ChangelogNormalize { input, keys } => {
+            let (down, stay) = split(terms, &|term| movable(term) && reads_only(term, &keys));
+            let input = Box::new(push_some(*input, down, cx));
+            filtered(LogicalPlan::ChangelogNormalize { input, keys }, stay)
+        }
         LogicalPlan::Sort { input, keys, offset: 0, fetch: None } => {
             let (down, stay) = split(terms, &movable);
             let input = Box::new(push_some(*input, down, cx));

@@ -1,0 +1,385 @@
+//! SinkUpsertMaterializer: what an upsert sink shows of rows that share its primary key but are not one row of the query.
+//!
+//! For each primary key it keeps the rows of the query that have it, in the order in which they came. The last one is what the sink
+//! shows: a new row becomes the last one, and when the last one is taken back, the one before it is shown again. Rows are told apart
+//! by the upsert key of the query, or as a whole where it has none. Of several changes of a key within a batch the last one counts.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute;
+
+use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use super::touched::Touched;
+use crate::error::Result;
+use crate::expr::GroupKeys;
+use crate::runtime::state::{CHUNK_ROWS, RowId, RowStore};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot, TakeBatch};
+use crate::stream_graph::SinkMaterializerSpec;
+use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind, RowKinds, hash_columns};
+
+/// Shows an upsert sink the last row of each of its keys.
+pub struct SinkMaterializer {
+    state: RowLists,
+    touched: Touched,
+}
+
+/// A row of the query.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The number of what tells it apart from others.
+    identity: u32,
+    row: RowId,
+}
+
+/// The rows of a primary key: nearly always one.
+#[derive(Debug, Clone)]
+enum List {
+    None,
+    One(Entry),
+    Many(Vec<Entry>),
+}
+
+impl List {
+    fn entries(&self) -> &[Entry] {
+        match self {
+            List::None => &[],
+            List::One(entry) => std::slice::from_ref(entry),
+            List::Many(entries) => entries,
+        }
+    }
+
+    fn position(&self, identity: u32) -> Option<usize> {
+        self.entries().iter().position(|entry| entry.identity == identity)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        *self = match std::mem::replace(self, List::None) {
+            List::None => List::One(entry),
+            List::One(first) => List::Many(vec![first, entry]),
+            List::Many(mut entries) => {
+                entries.push(entry);
+                List::Many(entries)
+            }
+        };
+    }
+
+    fn replace(&mut self, position: usize, entry: Entry) {
+        match self {
+            List::None => {}
+            List::One(only) => *only = entry,
+            List::Many(entries) => entries[position] = entry,
+        }
+    }
+
+    fn remove(&mut self, position: usize) {
+        *self = match std::mem::replace(self, List::None) {
+            List::Many(mut entries) => {
+                entries.remove(position);
+                if let [only] = entries[..] { List::One(only) } else { List::Many(entries) }
+            }
+            List::None | List::One(_) => List::None,
+        };
+    }
+}
+
+/// The rows of each primary key.
+struct RowLists {
+    primary_key: Vec<usize>,
+    /// The columns that tell rows apart.
+    identity: Vec<usize>,
+    /// Whether a row takes the place of one that is the same by `identity`.
+    by_upsert_key: bool,
+    keys: GroupKeys,
+    lists: Vec<List>,
+    identities: GroupKeys,
+    /// How many rows each identity has.
+    counts: Vec<u32>,
+    rows: RowStore,
+    max_parallelism: u32,
+    hashes: Vec<u64>,
+    groups: Vec<u32>,
+    row_identities: Vec<u32>,
+}
+
+/// What a batch has done to a primary key.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    /// What the sink showed before.
+    shown: Option<RowId>,
+    /// The last thing that happened: another row is shown, or (true) the last one has gone.
+    latest: Option<(RowId, bool)>,
+}
+
+impl SinkMaterializer {
+    /// Of a spec.
+    pub fn new(spec: &SinkMaterializerSpec, context: &OperatorContext) -> Result<Self> {
+        let types: Vec<_> = spec.schema.fields.iter().map(|field| field.data_type.to_arrow()).collect();
+        let types_of = |columns: &[usize]| columns.iter().map(|column| types[*column].clone()).collect::<Vec<_>>();
+        let identity = spec.upsert_key.clone().unwrap_or_else(|| (0..types.len()).collect());
+        let state = RowLists {
+            keys: GroupKeys::new(&types_of(&spec.primary_key))?,
+            identities: GroupKeys::new(&types_of(&identity))?,
+            rows: RowStore::new(&types)?,
+            primary_key: spec.primary_key.clone(),
+            identity,
+            by_upsert_key: spec.upsert_key.is_some(),
+            lists: Vec::new(),
+            counts: Vec::new(),
+            max_parallelism: context.max_parallelism,
+            hashes: Vec::new(),
+            groups: Vec::new(),
+            row_identities: Vec::new(),
+        };
+        Ok(SinkMaterializer { state, touched: Touched::default() })
+    }
+
+    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
+        let state = &mut self.state;
+        state.assign(batch.columns(), batch.num_rows())?;
+        self.touched.find(&state.groups, state.keys.num_groups());
+        let shown =
+            |group: &u32| Outcome { shown: state.lists[*group as usize].entries().last().map(|entry| entry.row), latest: None };
+        let mut outcomes: Vec<Outcome> = self.touched.groups.iter().map(shown).collect();
+        let added = state.add_rows(batch)?;
+        let mut added = added.into_iter();
+        let mut dead = Vec::new();
+        for row in 0..batch.num_rows() {
+            let (group, identity) = (state.groups[row], state.row_identities[row]);
+            let latest = if batch.kind(row).is_retraction() {
+                state.retract(group, identity, &mut dead)
+            } else {
+                let row = added.next().expect("each row that comes was added");
+                state.insert(group, Entry { identity, row }, &mut dead);
+                Some((row, false))
+            };
+            if let Some(latest) = latest {
+                outcomes[self.touched.position(group)].latest = Some(latest);
+            }
+        }
+        let output = state.output(&outcomes)?;
+        state.rows.delete(&dead);
+        state.forget(&self.touched.groups);
+        Ok(output)
+    }
+}
+
+impl RowLists {
+    /// Finds or makes the key and the identity of each row.
+    fn assign(&mut self, columns: &[ArrayRef], num_rows: usize) -> Result<()> {
+        let of = |positions: &[usize]| positions.iter().map(|at| Arc::clone(&columns[*at])).collect::<Vec<ArrayRef>>();
+        let (primary_key, identity) = (of(&self.primary_key), of(&self.identity));
+        hash_columns(&primary_key, num_rows, &mut self.hashes);
+        self.keys.assign(&primary_key, &self.hashes, &mut self.groups)?;
+        self.lists.resize(self.keys.num_groups(), List::None);
+        hash_columns(&identity, num_rows, &mut self.hashes);
+        self.identities.assign(&identity, &self.hashes, &mut self.row_identities)?;
+        self.counts.resize(self.identities.num_groups(), 0);
+        Ok(())
+    }
+
+    /// Keeps the rows of a batch that come.
+    fn add_rows(&mut self, batch: &Batch) -> Result<Vec<RowId>> {
+        let mut ids = Vec::new();
+        if batch.kinds().is_none() {
+            self.rows.append(batch.columns(), batch.num_rows(), &mut ids)?;
+            return Ok(ids);
+        }
+        let coming = (0..batch.num_rows()).filter(|row| !batch.kind(*row).is_retraction());
+        let coming = UInt32Array::from_iter_values(coming.map(|row| row as u32));
+        let columns: Vec<ArrayRef> =
+            batch.columns().iter().map(|column| compute::take(column, &coming, None)).collect::<std::result::Result<_, _>>()?;
+        self.rows.append(&columns, coming.len(), &mut ids)?;
+        Ok(ids)
+    }
+
+    fn insert(&mut self, group: u32, entry: Entry, dead: &mut Vec<RowId>) {
+        let list = &mut self.lists[group as usize];
+        let same = if self.by_upsert_key { list.position(entry.identity) } else { None };
+        match same {
+            Some(position) => {
+                dead.push(list.entries()[position].row);
+                list.replace(position, entry);
+            }
+            None => {
+                list.push(entry);
+                self.counts[entry.identity as usize] += 1;
+            }
+        }
+    }
+
+    /// Takes a row back; one that is not there is passed over. Says what the sink has to know.
+    fn retract(&mut self, group: u32, identity: u32, dead: &mut Vec<RowId>) -> Option<(RowId, bool)> {
+        let list = &mut self.lists[group as usize];
+        let position = list.position(identity)?;
+        let removed = list.entries()[position];
+        list.remove(position);
+        self.counts[identity as usize] -= 1;
+        dead.push(removed.row);
+        match list.entries().last() {
+            None => Some((removed.row, true)),
+            Some(last) if position == list.entries().len() => Some((last.row, false)),
+            Some(_) => None,
+        }
+    }
+
+    /// What the sink has to know, a change for each key.
+    fn output(&self, outcomes: &[Outcome]) -> Result<Batch> {
+        let (mut kinds, mut ids) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            let change = match (outcome.shown, outcome.latest) {
+                (_, None) | (None, Some((_, true))) => continue,
+                (Some(shown), Some((row, false))) if shown == row => continue,
+                (None, Some((row, false))) => (RowKind::Insert, row),
+                (Some(_), Some((row, false))) => (RowKind::UpdateAfter, row),
+                (Some(_), Some((row, true))) => (RowKind::Delete, row),
+            };
+            kinds.push(change.0);
+            ids.push(change.1);
+        }
+        Ok(Batch::new(self.rows.take(&ids)?, ids.len()).with_kinds(Some(RowKinds::new(kinds))))
+    }
+
+    /// Forgets keys and identities of the last batch that have no row.
+    fn forget(&mut self, groups: &[u32]) {
+        let gone: Vec<u32> = groups.iter().filter(|group| self.lists[**group as usize].entries().is_empty()).copied().collect();
+        self.keys.remove(&gone);
+        let mut gone = std::mem::take(&mut self.row_identities);
+        gone.retain(|identity| self.counts[*identity as usize] == 0);
+        gone.sort_unstable();
+        gone.dedup();
+        self.identities.remove(&gone);
+    }
+}
+
+/// The rows, those of a key one after another in their order.
+impl StateTable for RowLists {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let (rows, primary_key, max_parallelism) = (self.rows.clone(), self.primary_key.clone(), self.max_parallelism);
+        let ids: Vec<RowId> = self.lists.iter().flat_map(|list| list.entries().iter().map(|entry| entry.row)).collect();
+        Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
+            for ids in ids.chunks(CHUNK_ROWS) {
+                let columns = rows.take(ids)?;
+                let keys: Vec<ArrayRef> = primary_key.iter().map(|key| Arc::clone(&columns[*key])).collect();
+                let mut hashes = Vec::new();
+                hash_columns(&keys, ids.len(), &mut hashes);
+                take(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?)?;
+            }
+            Ok(())
+        }))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| {
+            let batch = rows_in_range(&rows, range)?;
+            self.assign(batch.columns(), batch.num_rows())?;
+            for (at, row) in self.add_rows(&batch)?.into_iter().enumerate() {
+                let (group, identity) = (self.groups[at], self.row_identities[at]);
+                self.lists[group as usize].push(Entry { identity, row });
+                self.counts[identity as usize] += 1;
+            }
+            Ok(())
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.keys.bytes()
+            + self.identities.bytes()
+            + self.rows.bytes()
+            + self.lists.capacity() * size_of::<List>()
+            + self.counts.capacity() * size_of::<u32>()
+    }
+}
+
+impl Operator for SinkMaterializer {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        let steps = batch.take_steps();
+        if batch.num_rows() > 0 {
+            output.batch(self.apply(&batch)?)?;
+        }
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("rows", &mut self.state)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Configuration;
+    use crate::stream_graph::OperatorSpec;
+    use crate::testing::operator_harness::OperatorHarness;
+    use crate::types::{DataType, Field, Schema, TypeKind};
+
+    fn schema() -> Schema {
+        let int = || DataType::nullable(TypeKind::BigInt);
+        Schema::new(vec![Field::new("id", int()), Field::new("k", DataType::string()), Field::new("v", int())])
+    }
+
+    /// The primary key of the sink is `k`.
+    fn spec(upsert_key: Option<Vec<usize>>) -> OperatorSpec {
+        OperatorSpec::SinkMaterializer(SinkMaterializerSpec { primary_key: vec![1], upsert_key, schema: schema().into() })
+    }
+
+    fn harness(upsert_key: Option<Vec<usize>>) -> OperatorHarness {
+        OperatorHarness::new(&spec(upsert_key), vec![schema()]).unwrap()
+    }
+
+    #[test]
+    fn the_last_row_of_a_key_is_shown() {
+        let mut sink = harness(None);
+        assert_eq!(sink.push("+I | 1 | a | 10\n+I | 3 | b | 30").unwrap(), "+I | 1 | a | 10\n+I | 3 | b | 30\n");
+        assert_eq!(sink.push("+I | 2 | a | 20\n-D | 9 | a | 90").unwrap(), "+U | 2 | a | 20\n");
+        // The one that is not shown goes unseen; the one before comes back; without any the key is gone.
+        assert_eq!(sink.push("-U | 1 | a | 10\n+U | 1 | a | 11").unwrap(), "+U | 1 | a | 11\n");
+        assert_eq!(sink.push("-D | 1 | a | 11").unwrap(), "+U | 2 | a | 20\n");
+        assert_eq!(sink.push("-D | 2 | a | 20").unwrap(), "-D | 2 | a | 20\n");
+        assert_eq!(sink.push("+I | 5 | a | 50\n-D | 5 | a | 50").unwrap(), "");
+        assert_eq!(sink.push("+I | 6 | b | 60\n-D | 6 | b | 60").unwrap(), "");
+    }
+
+    #[test]
+    fn a_row_with_the_same_upsert_key_takes_the_place_of_the_one_before() {
+        let mut sink = harness(Some(vec![0]));
+        assert_eq!(sink.push("+I | 1 | a | 10\n+I | 2 | a | 20").unwrap(), "+I | 2 | a | 20\n");
+        assert_eq!(sink.push("+U | 1 | a | 11").unwrap(), "+U | 1 | a | 11\n");
+        assert_eq!(sink.push("-D | 2 | a | NULL").unwrap(), "+U | 1 | a | 11\n");
+        assert_eq!(sink.push("-U | 1 | a | 11\n+U | 1 | b | 11").unwrap(), "-D | 1 | a | 11\n+I | 1 | b | 11\n");
+    }
+
+    #[test]
+    fn equal_rows_are_counted() {
+        let mut sink = harness(None);
+        sink.push("+I | 1 | a | 10\n+I | 1 | a | 10\n+I | 2 | a | 20").unwrap();
+        assert_eq!(sink.push("-D | 2 | a | 20").unwrap(), "+U | 1 | a | 10\n");
+        assert_eq!(sink.push("-D | 1 | a | 10").unwrap(), "");
+        assert_eq!(sink.push("-D | 1 | a | 10").unwrap(), "-D | 1 | a | 10\n");
+    }
+
+    #[test]
+    fn state_goes_on_with_another_parallelism_in_the_order_of_arrival() {
+        for upsert_key in [None, Some(vec![0])] {
+            let rows = |kind: &str, of: i64| {
+                let row = |key: i64| format!("{kind} | {} | k{key} | {of}", key * 10 + of);
+                (0..60).map(row).collect::<Vec<_>>().join("\n")
+            };
+            let mut old = [harness(upsert_key.clone())];
+            (0..3).for_each(|of| drop(old[0].push(&rows("+I", of)).unwrap()));
+            let settings = Configuration::default();
+            let mut three = OperatorHarness::rescale(&mut old, &spec(upsert_key.clone()), 3, &settings).unwrap();
+            let mut two = OperatorHarness::rescale(&mut three, &spec(upsert_key), 2, &settings).unwrap();
+            let mut shown: Vec<String> = Vec::new();
+            for subtask in &mut two {
+                shown.extend(subtask.push(&rows("-D", 2)).unwrap().lines().map(str::to_string));
+            }
+            assert_eq!(shown.len(), 60, "each key is known to one subtask");
+            assert!(shown.iter().all(|line| line.starts_with("+U") && line.ends_with("| 1")), "{shown:?}");
+        }
+    }
+}

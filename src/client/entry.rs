@@ -22,6 +22,8 @@ const USAGE: u8 = 2;
 const UNSUPPORTED: u8 = 77;
 /// Interrupted by Ctrl-C.
 const INTERRUPTED: u8 = 130;
+/// SIGTERM: 128 and its number.
+const TERMINATED: u8 = 143;
 
 /// Runs the binary with the arguments of the process.
 pub fn main() -> ExitCode {
@@ -132,7 +134,8 @@ fn usage<T>(result: Result<T>) -> Result<T> {
     result
 }
 
-/// Runs until done or until Ctrl-C. Dropping the work drops the session, which cancels its jobs and ends its threads.
+/// Runs until done, until Ctrl-C or until the process is told to end. Dropping the work drops the session, which cancels its jobs and ends
+/// its threads; what jobs have written and not made visible is removed by that.
 async fn interruptible(work: impl Future<Output = Result<()>>) -> Result<ExitCode> {
     tokio::select! {
         done = work => done.map(|()| ExitCode::SUCCESS),
@@ -140,7 +143,26 @@ async fn interruptible(work: impl Future<Output = Result<()>>) -> Result<ExitCod
             eprintln!("interrupted");
             Ok(ExitCode::from(INTERRUPTED))
         }
+        () = terminated() => {
+            eprintln!("terminated");
+            Ok(ExitCode::from(TERMINATED))
+        }
     }
+}
+
+/// Ends when the process is told to end.
+#[cfg(unix)]
+async fn terminated() {
+    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => futures::future::pending().await, // then the system ends it the hard way
+    }
+}
+
+/// There is no such signal.
+#[cfg(not(unix))]
+async fn terminated() {
+    futures::future::pending().await
 }
 
 fn failed(error: &Error) -> ExitCode {

@@ -13,6 +13,8 @@ mod keyed_state;
 mod limit;
 mod progress;
 mod rank;
+#[cfg(test)]
+mod restart_tests;
 mod row_bag;
 mod row_buffer;
 mod scalar_join;

@@ -130,6 +130,11 @@ impl OperatorHarness {
     /// Rows of an input.
     pub fn push_to(&mut self, input: u8, rows: &str) -> Result<String> {
         let batch = parse_batch(&self.schemas[input as usize], rows);
+        self.push_batch(input, batch)
+    }
+
+    /// Rows of an input that are there as a batch.
+    pub fn push_batch(&mut self, input: u8, batch: Batch) -> Result<String> {
         self.operator.process_batch(InputNumber(input), batch, &mut self.output)?;
         self.done()
     }

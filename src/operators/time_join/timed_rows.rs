@@ -128,7 +128,9 @@ impl TimedRows {
         while let Some(Reverse((earliest, row))) = waiting.peek().copied().filter(|waiting| waiting.0.0 <= time) {
             waiting.pop();
             let slice = earliest.div_euclid(self.slice_ms);
-            if self.slices.get(&slice).is_some_and(|rows| !rows.joined[row as usize]) {
+            // It is done with: restored with its slice, it is not asked for again.
+            let joined = self.slices.get_mut(&slice).map(|rows| &mut rows.joined[row as usize]);
+            if joined.is_some_and(|joined| !std::mem::replace(joined, true)) {
                 found.push(RowPlace { slice, row });
             }
         }

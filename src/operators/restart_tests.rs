@@ -1,0 +1,360 @@
+//! Every operator that keeps state, stopped at each point of its input and restored with other numbers of subtasks: what comes out
+//! amounts to the same, and what was late is late. Stopped after its end and restored, it has nothing more to say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::Configuration;
+use crate::error::{ErrorKind, Result};
+use crate::expr::{AggregateCall, Expr, SortKey};
+use crate::stream_graph::{
+    IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, WatermarkSpec, WindowAggregateSpec,
+    WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
+};
+use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
+use crate::testing::pretty::parse_batch;
+use crate::types::{Batch, DataType, Field, KeyGroup, Schema, TimeAttribute, TypeKind, hash_columns};
+
+const NAME: usize = 0;
+const VALUE: usize = 1;
+const TIME: usize = 2;
+const START: usize = 3;
+const END: usize = 4;
+
+/// Event time, or rows of an input.
+#[derive(Debug, Clone)]
+enum Event {
+    Watermark(i64),
+    Rows(u8, String),
+}
+
+fn rowtime() -> DataType {
+    DataType::nullable(TypeKind::Timestamp(3)).with_time(Some(TimeAttribute::Rowtime))
+}
+
+fn bigint() -> DataType {
+    DataType::nullable(TypeKind::BigInt)
+}
+
+fn schema() -> Schema {
+    let time = || DataType::nullable(TypeKind::Timestamp(3));
+    Schema::new(vec![
+        Field::new("name", DataType::string()),
+        Field::new("value", bigint()),
+        Field::new("time", rowtime()),
+        Field::new("window_start", time()),
+        Field::new("window_end", time()),
+    ])
+}
+
+/// A row with a time and its window of 10 ms.
+fn row(kind: &str, name: &str, value: i64, time_ms: i64) -> String {
+    let start = time_ms / 10 * 10;
+    format!("{kind} | {name} | {value} | {time_ms} | {start} | {}\n", start + 10)
+}
+
+/// Rows of several inputs that come, where asked for go again, and where asked for come too late.
+fn events(inputs: u8, retracts: bool, late: bool) -> Vec<Event> {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut present: Vec<Vec<String>> = vec![Vec::new(); inputs.into()];
+    let mut events = Vec::new();
+    for turn in 0..24i64 {
+        let input = random.u8(0..inputs);
+        let mut text = String::new();
+        for _ in 0..random.usize(1..5) {
+            let there = &mut present[usize::from(input)];
+            if retracts && !there.is_empty() && random.f64() < 0.4 {
+                let gone = there.swap_remove(random.usize(0..there.len()));
+                text.push_str(&gone.replacen("+I", "-D", 1));
+            } else {
+                let time_ms = turn * 4 + random.i64(0..9) - if late && random.u8(0..4) == 0 { 30 } else { 0 };
+                let new = row("+I", &format!("n{}", random.u8(0..9)), random.i64(0..6), time_ms.max(1));
+                there.push(new.clone());
+                text.push_str(&new);
+            }
+        }
+        events.push(Event::Rows(input, text));
+        if turn % 3 == 2 {
+            events.push(Event::Watermark(turn * 4));
+        }
+    }
+    events
+}
+
+/// An operator and how its rows reach its subtasks: by these columns of each input; none = there is one subtask.
+struct Case {
+    spec: OperatorSpec,
+    inputs: u8,
+    keys: Option<usize>,
+    /// Rows that come before the others, on the last input.
+    first: Option<String>,
+    events: Vec<Event>,
+}
+
+struct Stage {
+    subtasks: Vec<OperatorHarness>,
+    late: u64,
+}
+
+impl Case {
+    fn new(spec: OperatorSpec, inputs: u8, keys: Option<usize>, events: Vec<Event>) -> Self {
+        Case { spec, inputs, keys, first: None, events }
+    }
+
+    fn schemas(&self) -> Vec<Schema> {
+        (0..self.inputs).map(|_| schema()).collect()
+    }
+
+    fn start(&self, parallelism: u32, snapshots: &[Snapshot]) -> Result<Stage> {
+        let build = |index| {
+            let mut subtask =
+                OperatorHarness::subtask(&self.spec, self.schemas(), index, parallelism, &Configuration::default())?;
+            subtask.restore(snapshots)?;
+            Ok(subtask)
+        };
+        Ok(Stage { subtasks: (0..parallelism).map(build).collect::<Result<_>>()?, late: 0 })
+    }
+
+    /// The rows of a subtask.
+    fn share(&self, batch: &Batch, index: u32, parallelism: u32) -> Batch {
+        let Some(keys) = self.keys else { return batch.clone() };
+        let mut hashes = Vec::new();
+        hash_columns(&batch.columns()[keys..=keys], batch.num_rows(), &mut hashes);
+        let owner = |hash: u64| KeyGroup::of_hash(hash, MAX_PARALLELISM).subtask(parallelism, MAX_PARALLELISM).0;
+        batch.filter(&hashes.into_iter().map(|hash| Some(owner(hash) == index)).collect()).unwrap()
+    }
+
+    fn feed(&self, stage: &mut Stage, events: &[Event], out: &mut String) {
+        let parallelism = stage.subtasks.len() as u32;
+        for event in events {
+            for (index, subtask) in (0..).zip(&mut stage.subtasks) {
+                match event {
+                    Event::Watermark(watermark) => out.push_str(&subtask.watermark(*watermark).unwrap()),
+                    Event::Rows(input, text) => {
+                        let share = self.share(&parse_batch(&schema(), text), index, parallelism);
+                        if share.num_rows() > 0 {
+                            out.push_str(&subtask.push_batch(*input, share).unwrap());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn stop(mut stage: Stage) -> (Vec<Snapshot>, u64) {
+        let snapshots = stage.subtasks.iter_mut().map(|subtask| subtask.snapshot().unwrap()).collect();
+        (snapshots, stage.late + stage.subtasks.iter().map(OperatorHarness::late_rows).sum::<u64>())
+    }
+
+    /// What comes out and how many rows are late when the operator is stopped before these events, to go on with so many subtasks.
+    fn run(&self, first: u32, stops: &[(usize, u32)]) -> (Vec<String>, u64) {
+        let mut out = String::new();
+        let mut stage = self.start(first, &[]).unwrap();
+        let mut late = 0;
+        if let Some(rows) = &self.first {
+            self.feed(&mut stage, &[Event::Rows(self.inputs - 1, rows.clone())], &mut out);
+        }
+        let mut done = 0;
+        for (at, parallelism) in stops {
+            self.feed(&mut stage, &self.events[done..*at], &mut out);
+            let (snapshots, of_stage) = Self::stop(stage);
+            late += of_stage;
+            stage = self.start(*parallelism, &snapshots).unwrap();
+            done = *at;
+        }
+        self.feed(&mut stage, &self.events[done..], &mut out);
+        let parallelism = stage.subtasks.len() as u32;
+        stage.subtasks.iter_mut().for_each(|subtask| out.push_str(&subtask.finish().unwrap()));
+        // Stopped after its end, it has nothing more to say, and takes what it is told.
+        let (snapshots, of_stage) = Self::stop(stage);
+        let mut ended = self.start(parallelism, &snapshots).unwrap();
+        let again: String = ended.subtasks.iter_mut().map(|subtask| subtask.finish().unwrap()).collect();
+        let rows: Vec<&str> = again.lines().filter(|line| !line.starts_with("WATERMARK")).collect();
+        assert_eq!(rows, [""; 0], "after the end of {:?}", self.spec);
+        (fold(&out), late + of_stage)
+    }
+
+    fn check(&self) {
+        match self.start(1, &[]) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => return,
+            started => drop(started.map_err(|error| error.render()).unwrap()),
+        }
+        let expected = self.run(1, &[]);
+        assert!(!expected.0.is_empty(), "nothing comes out of {:?}", self.spec);
+        let [one, two, three] = if self.keys.is_some() { [1, 2, 3] } else { [1, 1, 1] };
+        let length = self.events.len();
+        for at in (0..=length).step_by(3) {
+            assert_eq!(self.run(one, &[(at, three)]), expected, "stopped at {at}, 1 to 3: {:?}", self.spec);
+            let later = (at + 5).min(length);
+            assert_eq!(self.run(three, &[(at, two), (later, three)]), expected, "stopped at {at} and {later}: {:?}", self.spec);
+        }
+    }
+}
+
+/// The rows that changes amount to.
+fn fold(out: &str) -> Vec<String> {
+    let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in out.lines().filter(|line| !line.starts_with("WATERMARK")) {
+        let (kind, row) = match line.split_once(" | ") {
+            Some((kind @ ("+I" | "-U" | "+U" | "-D"), row)) => (kind, row),
+            _ => ("+I", line),
+        };
+        *counts.entry(row).or_default() += if kind.starts_with('+') { 1 } else { -1 };
+    }
+    assert!(counts.values().all(|count| *count >= 0), "rows are taken away that are not there: {counts:?}");
+    counts.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row.to_string(), count as usize)).collect()
+}
+
+fn sum() -> AggregateCall {
+    AggregateCall {
+        function: "SUM".to_string(),
+        args: vec![VALUE],
+        arg_types: vec![bigint()],
+        distinct: false,
+        filter: None,
+        data_type: bigint(),
+        name: "s".to_string(),
+    }
+}
+
+fn by_value() -> Vec<SortKey> {
+    vec![SortKey { column: VALUE, descending: true, nulls_first: false }]
+}
+
+fn same_name() -> Vec<JoinKey> {
+    vec![JoinKey { left: NAME, right: NAME, null_safe: false }]
+}
+
+const JOINS: [JoinType; 4] = [JoinType::Inner, JoinType::Left, JoinType::Right, JoinType::Full];
+
+#[test]
+fn groups() {
+    for retracts in [false, true] {
+        for (keys, by) in [(vec![NAME], Some(NAME)), (vec![], None)] {
+            let aggregates = vec![sum()];
+            let spec = OperatorSpec::GroupAggregate { keys, aggregates, input_retracts: retracts, emit_update_before: true };
+            Case::new(spec, 1, by, events(1, retracts, false)).check();
+        }
+    }
+}
+
+#[test]
+fn windows() {
+    let tumble = WindowKind::Tumble { size_ms: 10, offset_ms: 0 };
+    let hop = WindowKind::Hop { slide_ms: 5, size_ms: 10, offset_ms: 0 };
+    let assigned = |kind| WindowSource::Assigned(WindowSpec { kind, time_column: TIME, time_type: rowtime() });
+    let attached = WindowSource::Attached { start: START, end: END, time_type: rowtime() };
+    for window in [assigned(tumble), assigned(hop), attached] {
+        let spec = OperatorSpec::WindowAggregate(WindowAggregateSpec {
+            window,
+            keys: vec![NAME],
+            aggregates: vec![sum()],
+            properties: vec![WindowProperty::Start, WindowProperty::End],
+            input_retracts: false,
+        });
+        Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
+    }
+    let time_window = WindowSpec { kind: hop, time_column: TIME, time_type: rowtime() };
+    Case::new(OperatorSpec::WindowTableFunction(time_window), 1, None, events(1, false, true)).check();
+}
+
+#[test]
+fn orders() {
+    for retracts in [false, true] {
+        let (keys, input_retracts) = (by_value(), retracts);
+        Case::new(OperatorSpec::BoundedSort { keys: keys.clone(), input_retracts }, 1, None, events(1, retracts, false)).check();
+        let spec = OperatorSpec::SortLimit { keys, offset: 2, fetch: 5, input_retracts, emit_update_before: true };
+        Case::new(spec, 1, None, events(1, retracts, false)).check();
+    }
+    let keys = vec![SortKey { column: TIME, descending: false, nulls_first: false }];
+    Case::new(OperatorSpec::TemporalSort { keys }, 1, None, events(1, false, true)).check();
+    Case::new(OperatorSpec::Limit { offset: 3, fetch: Some(20) }, 1, None, events(1, false, false)).check();
+}
+
+#[test]
+fn watermarks() {
+    let watermark = WatermarkSpec { rowtime: TIME, expr: Expr::column(TIME, rowtime()), idle_timeout_ms: None };
+    Case::new(OperatorSpec::WatermarkAssigner(watermark), 1, None, events(1, false, true)).check();
+}
+
+#[test]
+fn joins_with_one_row() {
+    for left_retracts in [false, true] {
+        let greater = Expr::Call {
+            function: ">".to_string(),
+            args: vec![Expr::column(VALUE, bigint()), Expr::column(5 + VALUE, bigint())],
+            data_type: DataType::nullable(TypeKind::Boolean),
+        };
+        let spec = OperatorSpec::ScalarJoin(ScalarJoinSpec {
+            predicate: Some(greater),
+            left_retracts,
+            outer: false,
+            left_schema: Arc::new(schema()),
+            right_schema: Arc::new(schema()),
+        });
+        let mut case = Case::new(spec, 2, None, events(1, left_retracts, false));
+        case.first = Some(row("+I", "r", 1, 1));
+        let (before, after) = (row("-U", "r", 1, 1), row("+U", "r", 3, 1));
+        case.events.insert(case.events.len() / 2, Event::Rows(1, before + &after));
+        case.check();
+    }
+}
+
+#[test]
+fn joins_of_windows() {
+    for join_type in [JoinType::Inner, JoinType::Left, JoinType::Right, JoinType::Full, JoinType::Semi, JoinType::Anti] {
+        let window = WindowColumns { start: START, end: END };
+        let has_right = !matches!(join_type, JoinType::Semi | JoinType::Anti);
+        let spec = OperatorSpec::WindowJoin(Box::new(WindowJoinSpec {
+            join_type,
+            left_window: window,
+            right_window: window,
+            time_type: rowtime(),
+            keys: same_name(),
+            residual: None,
+            left_schema: Arc::new(schema()),
+            right_schema: Arc::new(schema()),
+            output: if has_right { vec![NAME, VALUE, START, 5 + VALUE] } else { vec![NAME, VALUE, START] },
+        }));
+        Case::new(spec, 2, Some(NAME), events(2, false, true)).check();
+    }
+}
+
+#[test]
+fn joins_of_intervals() {
+    for join_type in JOINS {
+        let spec = OperatorSpec::IntervalJoin(Box::new(IntervalJoinSpec {
+            join_type,
+            left_time: TIME,
+            right_time: TIME,
+            is_proctime: false,
+            lower_ms: -8,
+            upper_ms: 5,
+            keys: same_name(),
+            residual: None,
+            left_schema: Arc::new(schema()),
+            right_schema: Arc::new(schema()),
+            output: vec![NAME, VALUE, TIME, 5 + VALUE, 5 + TIME],
+        }));
+        Case::new(spec, 2, Some(NAME), events(2, false, true)).check();
+    }
+}
+
+#[test]
+fn joins_of_tables() {
+    for join_type in JOINS {
+        for retracts in [false, true] {
+            let spec = OperatorSpec::RegularJoin(Box::new(RegularJoinSpec {
+                join_type,
+                keys: same_name(),
+                residual: None,
+                left_retracts: retracts,
+                right_retracts: retracts,
+                left_schema: Arc::new(schema()),
+                right_schema: Arc::new(schema()),
+                output: vec![NAME, VALUE, 5 + VALUE],
+            }));
+            Case::new(spec, 2, Some(NAME), events(2, retracts, false)).check();
+        }
+    }
+}

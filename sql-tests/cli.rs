@@ -183,3 +183,24 @@ fn help_is_there_for_every_command() {
         assert!(!output.stdout.is_empty());
     }
 }
+
+#[test]
+fn a_terminated_process_leaves_no_hidden_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let sql = format!(
+        "{ENDLESS} CREATE TABLE out (n BIGINT) WITH ('connector' = 'filesystem', 'path' = '{}', 'format' = 'csv', \
+         'sink.rolling-policy.file-size' = '1 mb'); INSERT INTO out SELECT n FROM t; SELECT n FROM t",
+        folder.path().display()
+    );
+    for (signal, status) in [("-TERM", 143), ("-INT", 130)] {
+        let mut child = flott(&["-e", &sql]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut String::new()).unwrap();
+        let reader = std::thread::Builder::new().spawn(move || std::io::copy(&mut lines, &mut std::io::sink())).unwrap();
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(status));
+        reader.join().unwrap().unwrap();
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".inprogress")), "{left:?}");
+    }
+}

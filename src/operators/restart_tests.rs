@@ -8,8 +8,9 @@ use crate::config::Configuration;
 use crate::error::{ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, WatermarkSpec, WindowAggregateSpec,
-    WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
+    AttachedWindow, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, RankEnd, RankOperatorSpec, RankRange, RankSpec,
+    RankStrategy, RegularJoinSpec, ScalarJoinSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
+    WindowProperty, WindowSource, WindowSpec,
 };
 use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
 use crate::testing::pretty::parse_batch;
@@ -269,6 +270,31 @@ fn orders() {
     let keys = vec![SortKey { column: TIME, descending: false, nulls_first: false }];
     Case::new(OperatorSpec::TemporalSort { keys }, 1, None, events(1, false, true)).check();
     Case::new(OperatorSpec::Limit { offset: 3, fetch: Some(20) }, 1, None, events(1, false, false)).check();
+}
+
+#[test]
+fn ranks() {
+    let by_time = || vec![SortKey { column: TIME, descending: false, nulls_first: true }];
+    let one = RankRange { start: 1, end: RankEnd::Constant(1) };
+    let some = RankRange { start: 2, end: RankEnd::Constant(3) };
+    let cases = [
+        (RankStrategy::FirstToCome, by_time(), one),
+        (RankStrategy::LastToCome, by_time(), one),
+        (RankStrategy::Earliest(TIME), by_time(), one),
+        (RankStrategy::Latest(TIME), by_time(), one),
+        (RankStrategy::AppendFast, by_value(), some),
+        (RankStrategy::Retract, by_value(), some),
+        (RankStrategy::Window { latest_of_ties: false }, by_value(), RankRange { start: 1, ..some }),
+    ];
+    for (strategy, order_keys, range) in cases {
+        let retracts = strategy == RankStrategy::Retract;
+        let is_window = matches!(strategy, RankStrategy::Window { .. });
+        let window = is_window.then(|| AttachedWindow { start: START, end: END, time_type: rowtime() });
+        let rank = RankSpec { partition_keys: vec![NAME], order_keys, range, output_number: range.end != one.end, window };
+        let input = Arc::new(schema());
+        let spec = OperatorSpec::Rank(RankOperatorSpec { rank, strategy, emit_update_before: true, input });
+        Case::new(spec, 1, Some(NAME), events(1, retracts, !retracts)).check();
+    }
 }
 
 #[test]

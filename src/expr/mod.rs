@@ -12,6 +12,7 @@ mod fold;
 mod function;
 mod functions;
 mod in_set;
+mod json;
 mod selection;
 mod shared;
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::builtin::Builtin;
 use super::{
-    arithmetic, array_parts, array_sets, comparison, conditional, digest, encoding, hash_code, inet, like, logic, maps, math,
-    moment, nested, printf, regexp, text_case, text_parts, time_parts, time_shift, time_text, url,
+    arithmetic, array_parts, array_sets, comparison, conditional, digest, encoding, hash_code, inet, json_build, json_path,
+    json_text, like, logic, maps, math, moment, nested, printf, regexp, text_case, text_parts, time_parts, time_shift, time_text,
+    url,
 };
 use crate::expr::FunctionRegistry;
 use crate::expr::aggregate::builtin_aggregates;
@@ -30,6 +31,9 @@ const FAMILIES: &[&[Builtin]] = &[
     array_parts::FUNCTIONS,
     array_sets::FUNCTIONS,
     maps::FUNCTIONS,
+    json_path::FUNCTIONS,
+    json_build::FUNCTIONS,
+    json_text::FUNCTIONS,
     digest::FUNCTIONS,
     hash_code::FUNCTIONS,
     inet::FUNCTIONS,

@@ -186,7 +186,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             SqlExpr::AllOp { .. } => Err(Error::unsupported("a comparison with ALL")),
             SqlExpr::ILike { .. } => Err(Error::unsupported("ILIKE").with_hint("use LOWER(x) LIKE …")),
             SqlExpr::RLike { .. } => Err(Error::unsupported("RLIKE").with_hint("use REGEXP(x, pattern)")),
-            SqlExpr::IsJson { .. } => Err(Error::unsupported("IS JSON")),
+            SqlExpr::IsJson { expr, kind, unique_keys: None, negated } => self.is_json(expr, kind.as_ref(), *negated),
+            SqlExpr::IsJson { .. } => Err(Error::unsupported("WITH UNIQUE KEYS")),
             SqlExpr::AtTimeZone { .. } => Err(Error::unsupported("AT TIME ZONE").with_hint("use CONVERT_TZ")),
             SqlExpr::Collate { .. } => Err(Error::unsupported("COLLATE")),
             SqlExpr::Wildcard(_) | SqlExpr::QualifiedWildcard(..) => {

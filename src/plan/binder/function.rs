@@ -63,6 +63,9 @@ impl ExprBinder<'_, '_> {
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Error::unsupported(format!("a second list of arguments after {name}")));
         }
+        if super::json::is_json_function(&name) && filter.is_none() {
+            return self.json_function(&name, args);
+        }
         let call = call_parts(&name, args)?;
         if let Some(over) = over {
             return self.over_call(&name, &call, filter.as_deref(), over);

@@ -14,6 +14,7 @@ mod grouping;
 mod hint;
 mod insert;
 mod join;
+mod json;
 mod like;
 mod literal;
 mod operator;

@@ -180,7 +180,8 @@ impl EarliestRows {
             while let Some(step) = steps.next_if(|step| step.rows_before as usize <= row) {
                 self.advance(step.watermark, &mut outcome);
             }
-            if time <= self.progress.time {
+            // A row of the watermark's own time is not late, as in Flink.
+            if time < self.progress.time {
                 outcome.late_rows += 1;
             } else {
                 self.table.compete(self.table.group_of_row[row], row as u32, time, &mut outcome);

@@ -70,7 +70,7 @@ impl ExprBinder<'_, '_> {
     pub(super) fn over_call(&mut self, name: &str, call: &Call<'_>, filter: Option<&SqlExpr>, over: &WindowType) -> Result<Expr> {
         self.refuse_over()?;
         let outer = std::mem::replace(&mut self.clause, "OVER");
-        let bound = self.bind_over(&name.to_uppercase(), call, filter, over);
+        let bound = self.bind_over(name, call, filter, over);
         self.clause = outer;
         let bound = bound?;
         let data_type = bound.data_type.clone();
@@ -87,12 +87,13 @@ impl ExprBinder<'_, '_> {
         Err(error.with_hint("compute it in a subquery, or filter by it with QUALIFY"))
     }
 
-    fn bind_over(&mut self, name: &str, call: &Call<'_>, filter: Option<&SqlExpr>, over: &WindowType) -> Result<BoundOver> {
+    fn bind_over(&mut self, written: &str, call: &Call<'_>, filter: Option<&SqlExpr>, over: &WindowType) -> Result<BoundOver> {
+        let name = &*written.to_uppercase();
         let named: Vec<ast::NamedWindowDefinition> = self.parts.named_windows.clone();
         let clauses = window_clauses(over, &named, 0)?;
         let partition = self.bind_all(clauses.partition_by)?;
         let order = clauses.order_by.iter().map(|key| Ok((self.bind(&key.expr)?, sort_key(0, key)?))).collect::<Result<_>>()?;
-        let (args, data_type) = self.over_function(name, call)?;
+        let (args, data_type) = self.over_function(name, written, call)?;
         let is_rank = RANK_FUNCTIONS.contains(&name);
         let bound = BoundOver {
             function: name.to_string(),
@@ -122,7 +123,7 @@ impl ExprBinder<'_, '_> {
     }
 
     /// Arguments and result type of the function.
-    fn over_function(&mut self, name: &str, call: &Call<'_>) -> Result<(Vec<Expr>, DataType)> {
+    fn over_function(&mut self, name: &str, written: &str, call: &Call<'_>) -> Result<(Vec<Expr>, DataType)> {
         if RANK_FUNCTIONS.contains(&name) {
             if !call.args.is_empty() {
                 return Err(Error::new(ErrorKind::InvalidArgument, format!("{name} takes no arguments")));
@@ -135,7 +136,7 @@ impl ExprBinder<'_, '_> {
         let Some(function) = self.binder.cx.functions.aggregate(name).cloned() else {
             return Err(match self.binder.cx.functions.scalar(name) {
                 Some(_) => Error::new(ErrorKind::Syntax, format!("OVER goes with aggregates only, {name} is none")),
-                None => self.binder.unknown_function(name),
+                None => self.binder.unknown_function(written),
             });
         };
         let args = if call.is_star(name) { Vec::new() } else { self.arguments(name, call)? };

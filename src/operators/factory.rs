@@ -5,8 +5,8 @@ use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
-    BoundedSort, Calc, ChangelogNormalize, GroupAggregate, IntervalJoin, Limit, ScalarJoin, SinkMaterializer, SortLimit,
-    TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
+    BoundedSort, Calc, ChangelogNormalize, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin, SinkMaterializer,
+    SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -38,7 +38,7 @@ impl OperatorFactory for Operators {
             }
             OperatorSpec::Limit { offset, fetch } => Box::new(Limit::new(*offset, *fetch)),
             OperatorSpec::ScalarJoin(spec) => Box::new(ScalarJoin::new(spec.clone(), context)?),
-            OperatorSpec::RegularJoin(_) => return Err(Error::unsupported("regular JOIN")),
+            OperatorSpec::RegularJoin(spec) => Box::new(RegularJoin::new((**spec).clone(), context)?),
             OperatorSpec::WindowJoin(spec) => Box::new(WindowJoin::new((**spec).clone(), context)?),
             OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
             OperatorSpec::Rank(spec) => super::rank::rank(spec, context)?,

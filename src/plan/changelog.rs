@@ -13,6 +13,7 @@ use super::upsert_keys::upsert_keys;
 use super::{LogicalPlan, PlannerContext, ScanTable, rank, sink_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::OnConflict;
+use crate::stream_graph::JoinType;
 use crate::stream_graph::{RankSpec, RankStrategy};
 use crate::types::{ChangelogMode, SchemaRef};
 
@@ -185,7 +186,16 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             rank_modifications(spec, rank::choose(spec, input.schema(), updating)?)
         }
         LogicalPlan::Over { spec, .. } => return Err(rank::unsupported_over(spec)),
-        LogicalPlan::Join { .. } => return Err(unsupported_join()),
+        LogicalPlan::RegularJoin { left, right, spec, .. } => {
+            let (left, right) = (modifications(left, cx)?, modifications(right, cx)?);
+            // The first partner of a row takes it back as it was without one.
+            let turns = match spec.join_type {
+                JoinType::Inner | JoinType::Semi => false,
+                JoinType::Left | JoinType::Right | JoinType::Full | JoinType::Anti => true,
+            };
+            if turns || left.any() || right.any() { ALL } else { Modifications::default() }
+        }
+        LogicalPlan::Join { .. } => return Err(Error::internal("a join that no rule has taken")),
     })
 }
 
@@ -198,11 +208,6 @@ fn rank_modifications(spec: &RankSpec, strategy: RankStrategy) -> Modifications 
         RankStrategy::AppendFast if places => updates,
         RankStrategy::Retract | RankStrategy::AppendFast => Modifications { updates: places, deletes: true },
     }
-}
-
-pub(super) fn unsupported_join() -> Error {
-    Error::unsupported("regular JOIN")
-        .with_hint("join through a window aggregate or a scalar subquery, or join before the data comes in")
 }
 
 /// Whether the node, which emits updates, sends `-U`.
@@ -305,6 +310,7 @@ fn producer_of_changes<'a>(plan: &'a LogicalPlan, cx: &PlannerContext) -> &'a Lo
     let updating = |input: &&LogicalPlan| modifications(input, cx).is_ok_and(Modifications::any);
     match plan {
         LogicalPlan::Aggregate { .. } | LogicalPlan::Sort { .. } | LogicalPlan::ScalarJoin { .. } => plan,
+        LogicalPlan::RegularJoin { .. } if !plan.inputs().iter().any(updating) => plan,
         _ => plan.inputs().into_iter().find(updating).map_or(plan, |input| producer_of_changes(input, cx)),
     }
 }

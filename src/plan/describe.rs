@@ -8,8 +8,8 @@ use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinKey, SinkMaterializerSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns,
-    WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
+    IntervalJoinSpec, JoinKey, RegularJoinSpec, SinkMaterializerSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
+    WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
 use crate::types::{Field, Schema, Value};
 
@@ -33,6 +33,7 @@ pub fn describe(plan: &LogicalPlan) -> String {
         }
         LogicalPlan::WindowJoin { spec, schema, .. } => window_join(spec, schema),
         LogicalPlan::IntervalJoin { spec, schema, .. } => interval_join(spec, schema),
+        LogicalPlan::RegularJoin { spec, schema, .. } => regular_join(spec, schema),
         LogicalPlan::ScalarJoin { left, right, .. } => scalar_join(None, left.schema(), right.schema()),
         LogicalPlan::Union { schema, .. } => format!("Union(all=[true], union=[{}])", names(schema)),
         LogicalPlan::Sort { input, keys, offset, fetch } => {
@@ -215,6 +216,12 @@ pub fn interval_join(spec: &IntervalJoinSpec, schema: &Schema) -> String {
         join_condition(&spec.keys, spec.residual.as_ref(), left, right),
         names(schema)
     )
+}
+
+/// `RegularJoin(joinType=[InnerJoin], where=[(k = k0)], select=[…])`. Flink says Join; that is what a plan has before.
+pub fn regular_join(spec: &RegularJoinSpec, schema: &Schema) -> String {
+    let condition = join_condition(&spec.keys, spec.residual.as_ref(), &spec.left_schema, &spec.right_schema);
+    format!("RegularJoin(joinType=[{}], where=[{condition}], select=[{}])", join_name(spec.join_type), names(schema))
 }
 
 /// Keys and what else must be true, as one condition.

@@ -9,7 +9,8 @@ use crate::catalog::{CatalogTable, ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinType, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowJoinSpec, WindowSpec,
+    IntervalJoinSpec, JoinType, OverSpec, RankSpec, RegularJoinSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
+    WindowJoinSpec, WindowSpec,
 };
 use crate::types::{Schema, SchemaRef, Value};
 
@@ -172,6 +173,17 @@ pub enum LogicalPlan {
         /// Output columns.
         schema: SchemaRef,
     },
+    /// A join of two changing tables: made by a rule from what is left of Join. Output: `spec.output`.
+    RegularJoin {
+        /// Left input.
+        left: Box<LogicalPlan>,
+        /// Right input.
+        right: Box<LogicalPlan>,
+        /// Keys, condition; the generator says whether inputs take rows back.
+        spec: RegularJoinSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
     /// Adds the columns of the one row of an uncorrelated scalar subquery (NULLs when it has none) to each row of the input.
     ScalarJoin {
         /// The query.
@@ -236,6 +248,7 @@ impl LogicalPlan {
             | LogicalPlan::Join { schema, .. }
             | LogicalPlan::WindowJoin { schema, .. }
             | LogicalPlan::IntervalJoin { schema, .. }
+            | LogicalPlan::RegularJoin { schema, .. }
             | LogicalPlan::ScalarJoin { schema, .. }
             | LogicalPlan::Union { schema, .. }
             | LogicalPlan::Sink { schema, .. } => schema,
@@ -264,6 +277,7 @@ impl LogicalPlan {
             LogicalPlan::Join { left, right, .. }
             | LogicalPlan::WindowJoin { left, right, .. }
             | LogicalPlan::IntervalJoin { left, right, .. }
+            | LogicalPlan::RegularJoin { left, right, .. }
             | LogicalPlan::ScalarJoin { left, right, .. } => vec![left, right],
             LogicalPlan::Union { inputs, .. } => inputs.iter().collect(),
         }
@@ -309,6 +323,9 @@ impl LogicalPlan {
             }
             LogicalPlan::IntervalJoin { left, right, spec, schema } => {
                 LogicalPlan::IntervalJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }
+            }
+            LogicalPlan::RegularJoin { left, right, spec, schema } => {
+                LogicalPlan::RegularJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }
             }
             LogicalPlan::ScalarJoin { left, right, schema } => {
                 LogicalPlan::ScalarJoin { left: boxed(left)?, right: boxed(right)?, schema }

@@ -6,7 +6,7 @@ use super::LogicalPlan;
 use super::changelog::Changelog;
 use super::rank;
 use crate::expr::{CastMode, Expr};
-use crate::stream_graph::WindowProperty;
+use crate::stream_graph::{RegularJoinSpec, WindowProperty};
 use crate::types::{DataType, TypeKind};
 
 /// The upsert keys of a node, from those of its inputs.
@@ -52,9 +52,43 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
         LogicalPlan::Rank { input, spec, .. } => rank::upsert_keys(spec, input.schema().len(), input_keys()),
         LogicalPlan::Values { rows, .. } if rows.len() <= 1 => vec![Vec::new()],
         LogicalPlan::Values { .. } | LogicalPlan::Union { .. } | LogicalPlan::Join { .. } => Vec::new(),
+        LogicalPlan::RegularJoin { left, spec, .. } => join_keys(spec, left.schema().len(), inputs),
         // They only add rows.
         LogicalPlan::WindowJoin { .. } | LogicalPlan::IntervalJoin { .. } => Vec::new(),
     }
+}
+
+/// Of a regular join. A row of one side joins at most one of the other if the other side's key columns tell its rows apart; then what
+/// tells rows of the side apart does so for joined ones. Otherwise it takes a key of both.
+fn join_keys(spec: &RegularJoinSpec, left_width: usize, inputs: &[Changelog]) -> Vec<Vec<usize>> {
+    let of_left: Vec<usize> = spec.keys.iter().map(|key| key.left).collect();
+    let of_right: Vec<usize> = spec.keys.iter().map(|key| key.right).collect();
+    let (left, right) = (usable_keys(&inputs[0], &of_left), usable_keys(&inputs[1], &of_right));
+    let shifted = |key: &Vec<usize>| key.iter().map(|column| column + left_width).collect::<Vec<_>>();
+    let mut keys: Vec<Vec<usize>> = Vec::new();
+    if spec.join_type.is_left_only() {
+        keys.extend(left);
+    } else {
+        let is_unique = |log: &Changelog, columns: &[usize]| {
+            log.upsert_keys.iter().any(|key| key.iter().all(|column| columns.contains(column)))
+        };
+        if is_unique(&inputs[1], &of_right) && !spec.join_type.pads_left() {
+            keys.extend(left.iter().cloned());
+        }
+        if is_unique(&inputs[0], &of_left) && !spec.join_type.pads_right() {
+            keys.extend(right.iter().map(shifted));
+        }
+        keys.extend(left.iter().flat_map(|left| right.iter().map(|right| sorted([left.clone(), shifted(right)].concat()))));
+    }
+    let place = |column: &usize| spec.output.iter().position(|output| output == column);
+    keys.iter().filter_map(|key| key.iter().map(place).collect::<Option<Vec<_>>>().map(sorted)).collect()
+}
+
+/// The keys of an input that keep the changes of a row in order: when an updated row can move to another subtask, only those that
+/// have all columns by which it is sent there.
+fn usable_keys(input: &Changelog, join_columns: &[usize]) -> Vec<Vec<usize>> {
+    let usable = |key: &&Vec<usize>| input.changes.is_insert_only() || join_columns.iter().all(|column| key.contains(column));
+    input.upsert_keys.iter().filter(usable).cloned().collect()
 }
 
 /// Whether a column has one value for all rows.

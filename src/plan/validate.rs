@@ -91,6 +91,9 @@ fn check_node(plan: &LogicalPlan) -> Check {
             check_columns(&[spec.right_time], right.schema().len())?;
             check_join([left.schema(), right.schema()], &spec.keys, spec.residual.as_ref(), &spec.output, schema)
         }
+        LogicalPlan::RegularJoin { left, right, spec, schema } => {
+            check_join([left.schema(), right.schema()], &spec.keys, spec.residual.as_ref(), &spec.output, schema)
+        }
         LogicalPlan::ScalarJoin { left, right, schema } => check_width(left.schema().len() + right.schema().len(), schema.len()),
         LogicalPlan::Union { inputs, schema } => inputs.iter().try_for_each(|input| check_types(input.schema(), schema)),
         LogicalPlan::Sort { input, keys, .. } => {

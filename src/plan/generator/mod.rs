@@ -7,10 +7,10 @@
 
 mod builder;
 mod calc;
+mod joins;
 mod nodes;
 mod sinks;
 #[cfg(test)]
 mod tests;
-mod time_joins;
 
 pub use builder::generate;

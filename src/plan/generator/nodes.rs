@@ -3,7 +3,7 @@
 use super::builder::{Distribution, Generator, NewNode, Stream};
 use crate::config::{Configuration, SOURCE_IDLE_TIMEOUT};
 use crate::error::{Error, Result};
-use crate::plan::changelog::{Changelog, Changes, Updates, unsupported_join};
+use crate::plan::changelog::{Changelog, Changes, Updates};
 use crate::plan::describe;
 use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
@@ -50,7 +50,8 @@ impl<'a> Generator<'a> {
             LogicalPlan::ScalarJoin { .. } => self.scalar_join(plan, changelog, None),
             LogicalPlan::WindowJoin { .. } => self.window_join(plan, changelog),
             LogicalPlan::IntervalJoin { .. } => self.interval_join(plan, changelog),
-            LogicalPlan::Join { .. } => Err(unsupported_join()),
+            LogicalPlan::RegularJoin { .. } => self.regular_join(plan, changelog),
+            LogicalPlan::Join { .. } => Err(Error::internal("a join that no rule has taken")),
             LogicalPlan::ChangelogNormalize { input, keys } => {
                 let stream = self.stream(input, &changelog.inputs[0])?;
                 let node = NewNode {

@@ -3,7 +3,6 @@
 use expect_test::{Expect, expect};
 
 use crate::error::ErrorKind;
-use crate::expr::Expr;
 use crate::plan::testing::*;
 use crate::plan::{LogicalPlan, plan_inserts, plan_select};
 use crate::types::ResultId;
@@ -272,14 +271,39 @@ fn more_subtasks_than_key_groups_are_refused() {
 }
 
 #[test]
-fn a_join_is_refused_by_name() {
-    let plan = LogicalPlan::Join {
+fn a_join_is_reached_by_its_keys_and_without_keys_runs_alone() {
+    let join = |condition| LogicalPlan::Join {
         schema: scalar_join(scan(), scan()).schema().clone(),
         left: Box::new(scan()),
         right: Box::new(scan()),
         join_type: crate::plan::JoinType::Inner,
-        condition: Expr::And(Vec::new()),
+        condition,
     };
-    let error = plan_select(plan, ResultId(1), &Session::new().cx()).unwrap_err();
-    assert_eq!(error.message(), "regular JOIN is not supported");
+    let session = || Session::new().with("parallelism.default", "2");
+    check_with(
+        &session(),
+        columns(join(compare(bigint(1), "=", bigint(4))), &[0, 3]),
+        expect![[r#"
+        [1] TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price]) (parallelism=2)
+        [2] RegularJoin(joinType=[InnerJoin], where=[(price = price)], select=[item, item]) (parallelism=2)
+            <- [1] input=0 HASH[price]
+            <- [1] input=1 HASH[price]
+        [3] Collect(fields=[item, item]) (parallelism=1)
+            <- [2] input=0 REBALANCE
+    "#]],
+    );
+    check_with(
+        &session(),
+        columns(join(compare(bigint(1), ">", bigint(4))), &[0]),
+        expect![[r#"
+        [1] TableSourceScan(table=[[c, d, bids, project=[item, price]]], fields=[item, price]) (parallelism=2)
+        [2] Calc(select=[price]) (parallelism=2)
+            <- [1] input=0 FORWARD
+        [3] RegularJoin(joinType=[InnerJoin], where=[(price > price)], select=[item]) (parallelism=1)
+            <- [1] input=0 GLOBAL
+            <- [2] input=1 GLOBAL
+        [4] Collect(fields=[item]) (parallelism=1)
+            <- [3] input=0 FORWARD
+    "#]],
+    );
 }

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::expr::{Expr, FunctionRegistry};
 use crate::plan::LogicalPlan;
+use crate::types::Value;
 
 /// The terms of a conjunction, nested ones included.
 pub(super) fn conjuncts(predicate: Expr) -> Vec<Expr> {
@@ -18,6 +19,11 @@ pub(super) fn conjunction(mut terms: Vec<Expr>) -> Option<Expr> {
         0 | 1 => terms.pop(),
         _ => Some(Expr::And(terms)),
     }
+}
+
+/// Whether a term is the constant TRUE.
+pub(super) fn is_true(term: &Expr) -> bool {
+    matches!(term, Expr::Literal { value: Value::Boolean(true), .. })
 }
 
 /// `input` filtered by all terms.

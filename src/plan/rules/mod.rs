@@ -6,6 +6,7 @@
 mod defer_computed;
 mod drop_watermark;
 mod expressions;
+mod factor_terms;
 mod fold_constants;
 mod fold_values;
 mod interval_join;
@@ -15,8 +16,10 @@ mod null_rejection;
 mod prune_columns;
 mod push_filters;
 mod push_into_scan;
+mod push_join_terms;
 mod push_watermark;
 mod rank;
+mod regular_join;
 mod rule;
 mod share_aggregates;
 mod share_scans;

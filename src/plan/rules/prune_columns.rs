@@ -15,7 +15,7 @@ use crate::stream_graph::{
 };
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
-mod time_joins;
+mod joins;
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
     if let LogicalPlan::Sink { input, table, schema, on_conflict } = plan {
@@ -146,12 +146,11 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let (left, right) = (Box::new(prune_all(*left)), Box::new(prune_all(*right)));
             Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema })
         }
-        LogicalPlan::WindowJoin { left, right, spec, schema } => {
-            time_joins::prune_window_join(*left, *right, spec, &schema, needed)
-        }
+        LogicalPlan::WindowJoin { left, right, spec, schema } => joins::prune_window_join(*left, *right, spec, &schema, needed),
         LogicalPlan::IntervalJoin { left, right, spec, schema } => {
-            time_joins::prune_interval_join(*left, *right, spec, &schema, needed)
+            joins::prune_interval_join(*left, *right, spec, &schema, needed)
         }
+        LogicalPlan::RegularJoin { left, right, spec, schema } => joins::prune_regular_join(*left, *right, spec, &schema, needed),
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let left_width = left.schema().len();
             let mut of_left: Columns = needed.range(..left_width).copied().collect();

@@ -1,10 +1,11 @@
-//! Filters move down: merged with one another, below projections, unions, window table functions, group keys, plain sorts and
-//! the query side of scalar joins.
+//! Filters move down: merged with one another, below projections, unions, window table functions, group keys, plain sorts, and
+//! into joins.
 //!
 //! Never below a WatermarkAssigner: the watermark is taken from all rows, kept or not. A term that is not deterministic stays where it is, and so does
 //! one on window columns, because the aggregate above could then no longer assign the window itself.
 
 use super::expressions::{conjuncts, filtered, is_deterministic, is_trivial, shifted, substitute};
+use super::push_join_terms;
 use super::rule::bottom_up;
 use crate::error::Result;
 use crate::expr::Expr;
@@ -14,6 +15,7 @@ use crate::plan::{LogicalPlan, PlannerContext};
 pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     bottom_up(plan, &mut |plan| match plan {
         LogicalPlan::Filter { input, predicate } => Ok(push(*input, conjuncts(predicate), cx)),
+        join @ LogicalPlan::Join { .. } => Ok(push(join, Vec::new(), cx)),
         other => Ok(other),
     })
 }
@@ -81,6 +83,9 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::Rank { input, spec, schema }, stay)
         }
+        LogicalPlan::Join { left, right, join_type, condition, schema } => {
+            push_join_terms::push((*left, *right), join_type, condition, schema, terms, cx)
+        }
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let width = left.schema().len();
             let (down, stay) = split(terms, &|term| movable(term) && reads_below(term, width));
@@ -102,7 +107,7 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
     }
 }
 
-fn push_some(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPlan {
+pub(super) fn push_some(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPlan {
     if terms.is_empty() { input } else { push(input, terms, cx) }
 }
 

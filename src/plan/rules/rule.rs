@@ -2,7 +2,7 @@
 
 use super::{
     defer_computed, drop_watermark, fold_constants, fold_values, interval_join, merge_projects, prune_columns, push_filters,
-    push_into_scan, push_watermark, rank, share_aggregates, window_aggregate,
+    push_into_scan, push_watermark, rank, regular_join, share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -32,6 +32,7 @@ pub(super) const RULES: &[Rule] = &[
     optional("share_aggregates", share_aggregates::apply),
     mandatory("window_aggregate", window_aggregate::apply),
     mandatory("interval_join", interval_join::apply),
+    mandatory("regular_join", regular_join::apply),
     // With all filters and windows in place it is clear what is read; scans are still bare.
     optional("prune_columns", prune_columns::apply),
     // Pruning leaves projections in the way of filters.

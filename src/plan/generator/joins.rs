@@ -1,11 +1,11 @@
-//! Window joins and interval joins: both inputs distributed alike.
+//! Joins: both inputs distributed alike.
 
 use super::builder::{Distribution, Generator, NewNode, Stream};
 use crate::error::{Error, Result};
 use crate::plan::LogicalPlan;
 use crate::plan::changelog::Changelog;
 use crate::plan::describe;
-use crate::stream_graph::{JoinKey, OperatorSpec};
+use crate::stream_graph::{JoinKey, OperatorSpec, RegularJoinSpec};
 
 impl<'a> Generator<'a> {
     /// A window join. Without other keys the rows of a window meet by its bounds.
@@ -40,6 +40,24 @@ impl<'a> Generator<'a> {
             changes: changelog.changes,
         };
         self.join(plan, changelog, node, columns_of(&spec.keys))
+    }
+
+    /// A regular join. Without keys it runs at parallelism 1.
+    pub(super) fn regular_join(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
+        let LogicalPlan::RegularJoin { spec, schema, .. } = plan else {
+            return Err(Error::internal("only a RegularJoin becomes a regular join"));
+        };
+        let retracts = |input: usize| !changelog.inputs[input].changes.is_insert_only();
+        let spec = RegularJoinSpec { left_retracts: retracts(0), right_retracts: retracts(1), ..spec.clone() };
+        let distributions = columns_of(&spec.keys);
+        let node = NewNode {
+            name: "RegularJoin".to_string(),
+            description: describe::regular_join(&spec, schema),
+            spec: OperatorSpec::RegularJoin(Box::new(spec)),
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.join(plan, changelog, node, distributions)
     }
 
     fn join(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog, node: NewNode, keys: [Vec<usize>; 2]) -> Result<Stream> {

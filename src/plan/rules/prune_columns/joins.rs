@@ -1,11 +1,11 @@
-//! Window joins and interval joins: their inputs give what the condition and the output read, and exactly that, since rows are kept.
+//! Joins: their inputs give what the condition and the output read, and exactly that, since rows are kept.
 
 use std::sync::Arc;
 
 use super::{Columns, Pruned, places, prune};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;
-use crate::stream_graph::{IntervalJoinSpec, JoinKey, WindowColumns, WindowJoinSpec};
+use crate::stream_graph::{IntervalJoinSpec, JoinKey, RegularJoinSpec, WindowColumns, WindowJoinSpec};
 use crate::types::{Schema, SchemaRef};
 
 pub(super) fn prune_window_join(
@@ -57,6 +57,28 @@ pub(super) fn prune_interval_join(
     };
     let (left, right) = sides.into_inputs();
     let plan = LogicalPlan::IntervalJoin { left, right, spec, schema: schema_kept };
+    Pruned { plan, places: kept_places(needed, schema.len()) }
+}
+
+pub(super) fn prune_regular_join(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    spec: RegularJoinSpec,
+    schema: &Schema,
+    needed: &Columns,
+) -> Pruned {
+    let sides = Sides::new([left, right], &[[], []], &spec.keys, spec.residual.as_ref(), &spec.output, needed);
+    let (output, schema_kept) = sides.output(&spec.output, schema, needed);
+    let spec = RegularJoinSpec {
+        keys: sides.keys(&spec.keys),
+        residual: spec.residual.map(|residual| sides.expression(residual)),
+        left_schema: sides.left.plan.schema().clone(),
+        right_schema: sides.right.plan.schema().clone(),
+        output,
+        ..spec
+    };
+    let (left, right) = sides.into_inputs();
+    let plan = LogicalPlan::RegularJoin { left, right, spec, schema: schema_kept };
     Pruned { plan, places: kept_places(needed, schema.len()) }
 }
 

@@ -9,7 +9,7 @@ use crate::types::Watermark;
 const JOB_COLUMNS: [(&str, CellType); 4] =
     [("job id", CellType::Text), ("job name", CellType::Text), ("status", CellType::Text), ("start time", CellType::Text)];
 
-const VERTEX_COLUMNS: [(&str, CellType); 14] = [
+const VERTEX_COLUMNS: [(&str, CellType); 16] = [
     ("vertex", CellType::Text),
     ("parallelism", CellType::Number),
     ("rows in", CellType::Number),
@@ -24,6 +24,8 @@ const VERTEX_COLUMNS: [(&str, CellType); 14] = [
     ("skipped records", CellType::Number),
     ("state bytes", CellType::Number),
     ("backlog", CellType::Number),
+    ("latency ms", CellType::Number),
+    ("latency max ms", CellType::Number),
 ];
 
 /// Jobs, in Flink's columns.
@@ -47,6 +49,8 @@ fn job_cells(info: &JobInfo) -> Vec<Cell> {
 fn vertex_cells(vertex: &VertexMetrics) -> Vec<Cell> {
     let total = &vertex.total;
     let ms = |nanos: u64| Cell::from(nanos / 1_000_000);
+    // Unknown before a latency marker has come, and never known of a source.
+    let latency = |nanos: Option<u64>| nanos.map_or(Cell::Number(None), ms);
     vec![
         vertex.name.clone().into(),
         u64::from(vertex.parallelism).into(),
@@ -62,6 +66,8 @@ fn vertex_cells(vertex: &VertexMetrics) -> Vec<Cell> {
         vertex.skipped_records.into(),
         total.state_bytes.into(),
         total.backlog.into(),
+        latency(total.latency_nanos.checked_div(total.latency_markers)),
+        latency((total.latency_markers > 0).then_some(total.latency_nanos_max)),
     ]
 }
 

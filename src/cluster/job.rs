@@ -162,6 +162,9 @@ fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetrics
     left.output_watermark = left.output_watermark.min(right.output_watermark);
     left.state_bytes += right.state_bytes;
     left.backlog += right.backlog;
+    left.latency_markers += right.latency_markers;
+    left.latency_nanos += right.latency_nanos;
+    left.latency_nanos_max = left.latency_nanos_max.max(right.latency_nanos_max);
     for (sum, operator) in left.operators.iter_mut().zip(&right.operators) {
         sum.rows_in += operator.rows_in;
         sum.rows_out += operator.rows_out;

@@ -19,6 +19,7 @@ pub const SETTINGS: &[Setting] = &[
     MEMORY_LIMIT,
     SOURCE_IDLE_TIMEOUT,
     CDC_EVENTS_DUPLICATE,
+    LATENCY_INTERVAL,
     NOT_NULL_ENFORCER,
     TYPE_LENGTH_ENFORCER,
     UPSERT_MATERIALIZE,
@@ -105,6 +106,13 @@ pub const SOURCE_IDLE_TIMEOUT: Setting = Setting {
     setting_type: SettingType::Duration,
     default: "0 ms",
     doc: "A split without rows for so long no longer holds back the watermark; 0 = never left out.",
+};
+/// Latency.
+pub const LATENCY_INTERVAL: Setting = Setting {
+    key: "metrics.latency.interval",
+    setting_type: SettingType::Duration,
+    default: "0 ms",
+    doc: "How often sources send a marker that measures latency, shown by DESCRIBE JOB; 0 = never.",
 };
 /// NULL in NOT NULL columns.
 pub const NOT_NULL_ENFORCER: Setting = Setting {

@@ -1,7 +1,7 @@
 //! When two operators share a task: one predicate for each reason against it, so that EXPLAIN can cite it.
 //!
-//! In a chain the next operator is a direct call with a batch; nothing is queued or copied. Unlike Flink, a source is never
-//! chained into an operator of several inputs (its strategy HEAD_WITH_SOURCES acts like HEAD): no operator of ours gains by it.
+//! In a chain the next operator is a direct call with a batch; nothing is queued or copied. Unlike in Flink, a source is never chained
+//! into an operator of several inputs, so there is no strategy HEAD_WITH_SOURCES: no operator of ours would gain by it.
 
 use std::fmt;
 

@@ -107,7 +107,7 @@ fn every_reason_is_found() {
     let group = |graph: &mut StreamGraph| graph.nodes[1].slot_sharing_group = "other".into();
     assert_eq!(reason(&group), Some(NotChained::DifferentSlotSharingGroup));
     assert_eq!(reason(&|graph| graph.nodes[0].chaining = ChainingStrategy::Never), Some(NotChained::ProducerStrategy));
-    for strategy in [ChainingStrategy::Never, ChainingStrategy::Head, ChainingStrategy::HeadWithSources] {
+    for strategy in [ChainingStrategy::Never, ChainingStrategy::Head] {
         assert_eq!(reason(&|graph| graph.nodes[1].chaining = strategy), Some(NotChained::ConsumerStrategy));
     }
 }

@@ -18,8 +18,6 @@ pub enum ChainingStrategy {
     Never,
     /// With those after it.
     Head,
-    /// With those after it, and with the sources before it.
-    HeadWithSources,
 }
 
 /// How the rows of an edge are spread over the subtasks of its target.

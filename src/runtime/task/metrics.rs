@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 
+use super::latency::Latency;
 use crate::runtime::OperatorMetrics;
 use crate::types::OperatorId;
 
@@ -37,6 +38,8 @@ pub struct TaskMetrics {
     pub state_bytes: AtomicU64,
     /// Buffers that wait in front of each result partition's channels.
     pub backlog: AtomicU64,
+    /// How long latency markers were under way.
+    pub latency: Latency,
     /// Operators of the chain in order: id, name, counters.
     pub operators: Vec<(OperatorId, String, Arc<OperatorMetrics>)>,
 }
@@ -80,6 +83,9 @@ pub struct TaskMetricsSnapshot {
     pub output_watermark: i64,
     pub state_bytes: u64,
     pub backlog: u64,
+    pub latency_markers: u64,
+    pub latency_nanos: u64,
+    pub latency_nanos_max: u64,
     pub operators: Vec<OperatorMetricsSnapshot>,
 }
 
@@ -119,6 +125,9 @@ impl TaskMetrics {
             output_watermark: self.output_watermark.get(),
             state_bytes: self.state_bytes.load(Relaxed),
             backlog: self.backlog.load(Relaxed),
+            latency_markers: self.latency.markers.load(Relaxed),
+            latency_nanos: self.latency.nanos.load(Relaxed),
+            latency_nanos_max: self.latency.nanos_max.load(Relaxed),
             operators: self.operators.iter().map(operator_snapshot).collect(),
         }
     }

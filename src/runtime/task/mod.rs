@@ -5,6 +5,7 @@ mod alignment;
 mod builder;
 mod descriptor;
 mod handle;
+mod latency;
 mod mailbox;
 mod metrics;
 mod operator_chain;
@@ -16,6 +17,7 @@ pub use descriptor::{
     SubpartitionId, TaskDescriptor,
 };
 pub use handle::{SplitProvider, TaskHandle, TaskStatus};
+pub use latency::Latency;
 pub use mailbox::{Mail, Mailbox};
 pub use metrics::{OperatorMetricsSnapshot, TaskMetrics, TaskMetricsSnapshot, Watermarked};
 pub use stream_task::{STEP_BUDGET, StreamTask, TaskServices, TaskState};

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use super::alarm::Alarm;
 use super::alignment::Aligned;
 use super::builder::{self, Built};
+use super::latency::LatencyMarkers;
 use super::operator_chain::OperatorChain;
 use super::task_input::{InputEvent, TaskInput};
 use super::{Mail, Mailbox, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
@@ -33,7 +34,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::state::{MemoryManager, MemoryShare};
-use crate::runtime::{Environment, FlushId, SourceStatus, Split};
+use crate::runtime::{Environment, FlushId, SourceStatus, Split, StreamElement};
 use crate::types::{InputNumber, OperatorId, SubtaskIndex};
 
 /// Batches that a task processes before it lets others run.
@@ -99,6 +100,8 @@ struct Work {
     context: builder::Contexts,
     input: TaskInput,
     source: Option<SourceInput>,
+    /// Of a source that sends them.
+    latency_markers: Option<LatencyMarkers>,
     memory: MemoryShare,
     /// The last flush that passed the whole chain.
     flushed: watch::Sender<Option<FlushId>>,
@@ -132,6 +135,7 @@ impl StreamTask {
         counters.subtasks_run.fetch_add(1, Relaxed);
         counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
+        let latency_markers = source.and_then(|_| LatencyMarkers::new(&descriptor.configuration));
         let source = source.map(|operator| SourceInput { operator, provider, request: None, starved: false, no_more: false });
         let (status, watched) = watch::channel(TaskStatus::Created);
         let metrics = Arc::new(metrics);
@@ -147,7 +151,7 @@ impl StreamTask {
             clock,
             status,
             metrics,
-            work: Some(Work { chain, context: contexts, input, source, memory, flushed, opened: false }),
+            work: Some(Work { chain, context: contexts, input, source, latency_markers, memory, flushed, opened: false }),
             waiting: Waiting::Idle,
             alarm: Alarm::default(),
         };
@@ -228,7 +232,7 @@ impl StreamTask {
 
     /// Has the clock wake the task for its next timer, once for each time.
     fn order_wake_up(&mut self) {
-        let Some(timer) = self.work.as_ref().and_then(|work| work.chain.next_timer()) else { return };
+        let Some(timer) = self.work.as_ref().and_then(Work::next_timer) else { return };
         self.alarm.order(timer, &*self.clock, &self.waker);
     }
 
@@ -307,6 +311,7 @@ impl Work {
     ) -> Result<Progress> {
         let mut context = Context::from_waker(waker);
         self.chain.process_time(clock.now_ms())?;
+        self.send_latency_marker(&**clock)?;
         self.poll_splits(&mut context)?;
         let mut progress = Progress::More;
         for _ in 0..budget {
@@ -316,7 +321,7 @@ impl Work {
             }
             progress = match &self.source {
                 Some(_) => self.poll_source(&mut context, subtask)?,
-                None => self.poll_input(metrics)?,
+                None => self.poll_input(&**clock, metrics)?,
             };
             if !matches!(progress, Progress::More) {
                 break;
@@ -330,7 +335,7 @@ impl Work {
         Ok(progress)
     }
 
-    fn poll_input(&mut self, metrics: &TaskMetrics) -> Result<Progress> {
+    fn poll_input(&mut self, clock: &dyn Clock, metrics: &TaskMetrics) -> Result<Progress> {
         let Some(event) = self.input.next()? else {
             return Ok(Progress::Wait(Waiting::Idle));
         };
@@ -346,7 +351,10 @@ impl Work {
             InputEvent::Watermark(watermark) => self.chain.watermark(watermark)?,
             InputEvent::Status(status) => self.chain.watermark_status(status)?,
             InputEvent::Aligned(element) => self.align(element)?,
-            InputEvent::LatencyMarker(sent) => self.chain.control(crate::runtime::StreamElement::LatencyMarker(sent))?,
+            InputEvent::LatencyMarker(sent) => {
+                metrics.latency.record(sent, clock.monotonic_nanos());
+                self.chain.control(StreamElement::LatencyMarker(sent))?;
+            }
             InputEvent::EndOfInput(input) => self.chain.end_input(input)?,
         }
         if self.input.is_finished() {
@@ -354,6 +362,19 @@ impl Work {
             return Ok(Progress::End);
         }
         Ok(Progress::More)
+    }
+
+    /// When the chain, or a latency marker, wants to be looked after.
+    fn next_timer(&self) -> Option<i64> {
+        let marker = self.latency_markers.as_ref().and_then(LatencyMarkers::next_timer);
+        self.chain.next_timer().into_iter().chain(marker).min()
+    }
+
+    fn send_latency_marker(&mut self, clock: &dyn Clock) -> Result<()> {
+        if self.latency_markers.as_mut().is_some_and(|markers| markers.is_due(clock.now_ms())) {
+            self.chain.control(StreamElement::LatencyMarker(clock.monotonic_nanos()))?;
+        }
+        Ok(())
     }
 
     /// Passes the chain, then tells whoever waits for it.

@@ -383,6 +383,23 @@ async fn metrics_count_what_went_through() {
 }
 
 #[tokio::test]
+async fn sources_send_latency_markers_when_asked_to() {
+    for (interval, markers) in [("0 ms", 0), ("1 h", 2)] {
+        let (mut job, _) = job();
+        job.configuration.set("metrics.latency.interval", interval).unwrap();
+        let source = job.vertex(2, vec![source("t")]);
+        let middle = job.vertex(1, vec![pass()]);
+        let target = job.vertex(1, vec![sink("s")]);
+        job.edge(source, middle, 0, Partitioner::Global);
+        job.edge(middle, target, 0, Partitioner::Rebalance);
+        job.splits.add(job.operator_id(source, 0), ["0..100".to_string()]);
+        let handles = job.run().await.unwrap();
+        let metrics = |vertex: u32| handles.iter().find(|handle| handle.attempt().vertex == VertexId(vertex)).unwrap().metrics();
+        assert_eq!([0, 1, 2].map(|vertex| metrics(vertex).latency_markers), [0, markers, markers], "{interval}");
+    }
+}
+
+#[tokio::test]
 async fn sources_that_are_stopped_end_as_if_they_had_read_all() {
     let (mut job, journal) = job();
     let source = job.vertex(2, vec![source("t")]);

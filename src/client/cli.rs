@@ -37,6 +37,11 @@ pub struct RunOptions {
     /// How results are printed; the default is table on a terminal and csv in a pipe.
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<OutputFormat>,
+
+    /// Where jobs start from: the directory of a checkpoint or savepoint, of a job (its latest checkpoint), or of checkpoints of
+    /// several jobs (each finds its own by its name).
+    #[arg(long, value_name = "PATH")]
+    pub restore: Option<String>,
 }
 
 /// What `flott` can do.
@@ -105,6 +110,7 @@ Examples:
   flott run job.sql --set table.local-time-zone=Europe/Berlin
   flott run job.sql --parallelism 4           the same with four subtasks an operator
   flott run job.sql --format changelog        every change of a result, not only its final rows
+  flott run job.sql --restore /checkpoints    goes on where the job had come to when it was stopped or failed
   flott explain job.sql --format mermaid      the plan as a drawing
   flott test sql-tests                        sqllogictest files, each in every mode
 

@@ -15,6 +15,7 @@ use crate::expr::FunctionRegistry;
 use crate::job_graph::JobGraph;
 use crate::operators::Operators;
 use crate::rpc::Gateway;
+use crate::runtime::checkpoint::LocalStores;
 use crate::runtime::state::MemoryManager;
 use crate::runtime::{Environment, FlushId, ResultHub, ResultStream};
 use crate::types::ResultId;
@@ -28,6 +29,7 @@ pub(super) struct Engine {
     pub(super) descriptors: ConnectorRegistry,
     pub(super) functions: Arc<FunctionRegistry>,
     results: Arc<ResultHub>,
+    pub(super) stores: Arc<LocalStores>,
     /// What state and channels take, and may take.
     pub(super) memory: Arc<MemoryManager>,
     options: MiniClusterOptions,
@@ -50,6 +52,7 @@ impl Engine {
             descriptors: connectors::descriptors(),
             functions: Arc::new(functions),
             results: Arc::default(),
+            stores: Arc::default(),
             memory: Arc::default(),
             options,
             cluster: Mutex::new(None),
@@ -118,6 +121,7 @@ impl Engine {
             connectors: Arc::clone(&self.connectors) as _,
             operators: Arc::new(Operators),
             results: Arc::clone(&self.results),
+            stores: Arc::clone(&self.stores) as _,
         }
     }
 

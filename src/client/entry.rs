@@ -68,7 +68,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             .await
         }
         Some(Command::Explain { file, explain_format, parallelism, settings }) => {
-            let options = RunOptions { parallelism, settings, format: None };
+            let options = RunOptions { parallelism, settings, ..RunOptions::default() };
             explain(&options, &file, explain_format).await
         }
         Some(Command::Test { paths, mode, update }) => slt::run_tests(&paths, &mode, update),

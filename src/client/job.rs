@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cluster::{AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestMetrics};
+use crate::cluster::{AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestMetrics, StopWithSavepoint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::Gateway;
 use crate::runtime::FlushId;
@@ -62,6 +62,15 @@ impl JobHandle {
             Err(error) if ended(&error) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Stops it with a savepoint and waits until it has ended: gives the savepoint's directory. Its sources stop, and nothing comes
+    /// behind what the savepoint has; `drain`: event time goes to its end before. The job must have a directory for savepoints
+    /// (`execution.checkpointing.savepoint-dir`).
+    pub async fn stop_with_savepoint(&self, drain: bool) -> Result<String> {
+        let directory = self.dispatcher.ask(StopWithSavepoint { job: self.id, drain }, None).await?;
+        self.wait().await?;
+        Ok(directory)
     }
 
     /// Cancels it without waiting.

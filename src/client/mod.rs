@@ -24,8 +24,12 @@ mod session;
 mod show;
 mod show_jobs;
 pub mod slt;
+mod state_paths;
 mod stopwatch;
 mod terminal;
+
+#[cfg(test)]
+mod checkpoint_tests;
 
 pub use embedded::{EmbeddedTable, ScalarFn};
 pub use entry::main;

@@ -1,7 +1,7 @@
 //! What a user sees of long work: rows, rate, watermark and late rows, renewed on standard error if that is a terminal.
 //!
 //! Nothing is shown in the first second, and nothing at all in a pipe, except what must not go unsaid: rows that were dropped as late
-//! or skipped as unreadable.
+//! or skipped as unreadable, restarts, and where the state of a job is kept.
 
 use std::future::Future;
 use std::io::{IsTerminal, Write};
@@ -21,17 +21,19 @@ pub struct Progress {
     terminal: bool,
     shown: bool,
     ticks: u64,
+    /// Restarts that were told.
+    restarts: u32,
 }
 
 impl Progress {
     /// Of this job; none shows nothing.
     pub fn start(job: Option<JobHandle>) -> Self {
-        Progress { job, terminal: std::io::stderr().is_terminal(), shown: false, ticks: 0 }
+        Progress { job, terminal: std::io::stderr().is_terminal(), shown: false, ticks: 0, restarts: 0 }
     }
 
     /// Waits for `work`, showing the job's progress meanwhile.
     pub async fn watch<T>(&mut self, work: impl Future<Output = T>) -> T {
-        if self.job.is_none() || !self.terminal {
+        if self.job.is_none() {
             return work.await;
         }
         let mut work = pin!(work);
@@ -50,6 +52,10 @@ impl Progress {
     async fn show(&mut self) {
         self.ticks += 1;
         let Some(metrics) = self.metrics().await else { return };
+        self.tell_restarts(&metrics);
+        if !self.terminal {
+            return;
+        }
         let line = summary(&metrics, self.ticks);
         eprint!("\r\x1b[2K{line}");
         let _ = std::io::stderr().flush();
@@ -63,6 +69,16 @@ impl Progress {
         }
     }
 
+    /// A job that fails again and again must not do so in silence.
+    fn tell_restarts(&mut self, metrics: &JobMetrics) {
+        if metrics.restarts > self.restarts {
+            self.clear();
+            let why = metrics.last_failure.as_deref().unwrap_or("unknown");
+            eprintln!("notice: the job failed and goes on from its last checkpoint ({} times so far): {why}", metrics.restarts);
+            self.restarts = metrics.restarts;
+        }
+    }
+
     async fn metrics(&self) -> Option<JobMetrics> {
         match &self.job {
             Some(job) => job.metrics().await.ok(),
@@ -70,11 +86,15 @@ impl Progress {
         }
     }
 
-    /// Says what must not go unsaid at the end: late and skipped rows.
-    pub async fn footer(&self) {
+    /// Says what must not go unsaid at the end: late and skipped rows, restarts, and where its state is.
+    pub async fn footer(&mut self) {
         let Some(job) = &self.job else { return };
         // Its counters are whole only once all tasks have ended, which the last row does not wait for.
-        let Ok(JobResult { metrics, .. }) = job.result().await else { return };
+        let Ok(JobResult { metrics, checkpoint, .. }) = job.result().await else { return };
+        self.tell_restarts(&metrics);
+        if let Some(directory) = checkpoint {
+            eprintln!("notice: the state of the job is kept in {directory}");
+        }
         let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
         let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
         if late > 0 {

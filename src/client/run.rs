@@ -15,8 +15,9 @@ use super::progress::Progress;
 use super::repl::statements_before;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::session::{Session, SessionBuilder};
+use super::state_paths::absolute;
 use super::terminal::{screen, stdout, stdout_is_closed};
-use crate::config::{Configuration, PARALLELISM, RESULT_MODE};
+use crate::config::{Configuration, PARALLELISM, RECOVERY_PATH, RESULT_MODE};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{ExplainDetail, ParsedStatement, Statement};
 
@@ -38,6 +39,10 @@ pub fn session(builder: SessionBuilder, options: &RunOptions) -> Result<Session>
             Error::new(ErrorKind::InvalidOption, format!("'{setting}' is no setting")).with_hint("write --set KEY=VALUE")
         })?;
         builder = builder.set(key.trim(), value.trim())?;
+    }
+    if let Some(path) = &options.restore {
+        // As the shell means it, not as the script would.
+        builder = builder.set(RECOVERY_PATH.key, &absolute(path, Path::new("")))?;
     }
     Ok(builder.build())
 }
@@ -135,9 +140,9 @@ pub(super) async fn print_rows(mut rows: RowStream, options: &PrintOptions) -> R
 
 pub(super) async fn wait_for(job: &JobHandle) -> Result<()> {
     let mut progress = Progress::start(Some(job.clone()));
-    progress.watch(job.wait()).await?;
+    let ended = progress.watch(job.wait()).await;
     progress.footer().await;
-    Ok(())
+    ended.map(drop)
 }
 
 /// The text of a script, with errors that name the file.

@@ -12,7 +12,7 @@ use super::flush::{FollowedTables, FollowingJob};
 use super::job::{ASK_TIMEOUT, JobHandle};
 use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
-use super::{show, show_jobs};
+use super::{builtin_rows, show, show_jobs, state_paths};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
@@ -202,8 +202,8 @@ impl Session {
                 Ok(Outcome::Done.into())
             }
             Statement::StopJob { job, with_savepoint, with_drain, span } => {
-                self.stop_job(job, *with_savepoint, *with_drain).await.map_err(|error| error.at(*span))?;
-                Ok(Outcome::Done.into())
+                let stopped = self.stop_job(job, *with_savepoint, *with_drain).await.map_err(|error| error.at(*span))?;
+                Ok(stopped.map_or(Outcome::Done, Outcome::Rows).into())
             }
             Statement::Show(sql::Show::Jobs) => Ok(Outcome::Rows(show_jobs::jobs(&self.jobs().await?)).into()),
             Statement::Describe { target: sql::DescribeTarget::Job { id, span }, .. } => {
@@ -359,7 +359,10 @@ impl Session {
             let cx = state.planner_context(&self.engine);
             (planned.is_bounded(&cx)?, FollowedTables::of(planned, &cx)?)
         };
-        self.engine.submit(job_graph::generate(&planned.stream_graph)?, bounded).await.map(|handle| (handle, tables))
+        let mut graph = job_graph::generate(&planned.stream_graph)?;
+        let base_dir = self.locked().base_dir.clone();
+        state_paths::resolve(&mut graph.configuration, &base_dir);
+        self.engine.submit(graph, bounded).await.map(|handle| (handle, tables))
     }
 
     /// What EXPLAIN shows: the plans of a query or of INSERTs, which are not run.
@@ -376,18 +379,20 @@ impl Session {
         })
     }
 
-    async fn stop_job(&self, job: &str, with_savepoint: bool, with_drain: bool) -> Result<()> {
-        if with_savepoint {
-            return Err(Error::unsupported("STOP JOB … WITH SAVEPOINT")
-                .with_hint("leave WITH SAVEPOINT out: checkpoints are not there yet"));
-        }
+    /// Stops a job; with a savepoint, gives its directory as Flink shows it.
+    async fn stop_job(&self, job: &str, with_savepoint: bool, with_drain: bool) -> Result<Option<RowStream>> {
         let id = u128::from_str_radix(job, 16).map(crate::types::JobId).map_err(|_| unknown_job(job))?;
-        let running = self.jobs().await?.into_iter().any(|info| info.id == id && !info.state.is_terminal());
-        match self.engine.running_dispatcher() {
-            Some(dispatcher) if running && with_drain => dispatcher.ask(crate::cluster::StopJob { job: id }, ASK_TIMEOUT).await,
-            Some(dispatcher) if running => dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await,
-            _ => Err(unknown_job(job)),
+        let running = self.jobs().await?.into_iter().find(|info| info.id == id && !info.state.is_terminal());
+        let (Some(info), Some(dispatcher)) = (running, self.engine.running_dispatcher()) else { return Err(unknown_job(job)) };
+        if with_savepoint {
+            let directory = handle_of(&info, dispatcher).stop_with_savepoint(with_drain).await?;
+            return Ok(Some(builtin_rows::names("savepoint path", [directory])));
         }
+        match with_drain {
+            true => dispatcher.ask(crate::cluster::StopJob { job: id }, ASK_TIMEOUT).await?,
+            false => dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await?,
+        }
+        Ok(None)
     }
 }
 

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use crate::config::Configuration;
 use crate::job_graph::{DataSetId, DistributionPattern, JobEdge, JobGraph, JobVertex};
+use crate::runtime::checkpoint::TaskRestore;
 use crate::runtime::task::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
     SubpartitionId, TaskDescriptor,
 };
-use crate::stream_graph::{OperatorSpec, SourceSpec};
+use crate::stream_graph::{OperatorSpec, SinkSpec, SourceSpec};
 use crate::types::{OperatorId, SubtaskIndex, VertexId};
 
 /// The vertices of a graph as an ExecutionGraph needs them: id, name, parallelism.
@@ -52,6 +53,28 @@ pub(super) fn sources(graph: &JobGraph) -> Vec<SourceOfVertex> {
         }
     }
     sources
+}
+
+/// A sink of a graph.
+#[derive(Debug)]
+pub(super) struct SinkOfVertex {
+    /// The operator.
+    pub(super) operator: OperatorId,
+    /// Its name.
+    pub(super) name: String,
+    /// What it writes.
+    pub(super) spec: SinkSpec,
+}
+
+/// All sinks that write tables, in the order of the graph.
+pub(super) fn sinks(graph: &JobGraph) -> Vec<SinkOfVertex> {
+    let sink = |operator: &crate::job_graph::ChainedOperator| match &operator.spec {
+        OperatorSpec::Sink(spec) => {
+            Some(SinkOfVertex { operator: operator.id, name: operator.name.clone(), spec: SinkSpec::clone(spec) })
+        }
+        _ => None,
+    };
+    graph.vertices.iter().flat_map(|vertex| &vertex.operators).filter_map(sink).collect()
 }
 
 /// Whether a flush ends in this vertex: it has a sink.
@@ -102,6 +125,7 @@ pub(super) fn task_descriptor(
     attempt: ExecutionAttemptId,
     configuration: &Arc<Configuration>,
     job_start_ms: i64,
+    restore: Option<TaskRestore>,
 ) -> TaskDescriptor {
     let vertex = graph.vertex(attempt.vertex);
     TaskDescriptor {
@@ -114,6 +138,7 @@ pub(super) fn task_descriptor(
         operators: (0..vertex.operators.len()).map(|index| chained_operator(vertex, index)).collect(),
         gates: vertex.inputs.iter().map(|edge| gate(graph, edge, attempt)).collect(),
         partitions: (0..vertex.results.len()).map(|index| partition(graph, vertex, index, attempt)).collect(),
+        restore,
     }
 }
 

@@ -7,7 +7,10 @@ use futures::future::{BoxFuture, FutureExt};
 use serde::{Deserialize, Serialize};
 
 use super::job::{JobInfo, JobMetrics, JobResult, JobState};
-use super::job_master::{AwaitJobFlush, CancelExecution, JobMaster, JobServices, RequestJobMetrics, StopExecution, not_running};
+use super::job_master::{
+    AwaitJobFlush, CancelExecution, JobMaster, JobServices, RequestJobMetrics, StopExecution, StopExecutionWithSavepoint,
+    not_running,
+};
 use super::resource_manager::{ReleaseSlots, ResourceManager};
 use crate::clock::random_id;
 use crate::error::{Error, ErrorKind, Result};
@@ -51,6 +54,16 @@ pub struct CancelJob {
 pub struct StopJob {
     /// The job.
     pub job: JobId,
+}
+
+/// Stops a job with a savepoint: its sources stop, and nothing comes behind what the savepoint has. Answered with its directory when it is
+/// complete; [`AwaitResult`] says when the job has ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct StopWithSavepoint {
+    /// The job.
+    pub job: JobId,
+    /// Whether event time goes to its end before, so that everything that waits for it comes out.
+    pub drain: bool,
 }
 
 /// Answered when a job has ended.
@@ -100,6 +113,7 @@ crate::rpc_call!(
     RequestJobInfo => JobInfo,
     CancelJob => (),
     StopJob => (),
+    StopWithSavepoint => String,
     AwaitResult => JobResult,
     RequestMetrics => JobMetrics,
     AwaitFlush => (),
@@ -116,6 +130,8 @@ pub struct Dispatcher {
     jobs: BTreeMap<JobId, Job>,
     /// Jobs in the order of submission.
     order: Vec<JobId>,
+    /// How many jobs of each name were submitted.
+    names: BTreeMap<String, u32>,
     closing: bool,
 }
 
@@ -135,7 +151,16 @@ impl Dispatcher {
         environment: Arc<Environment>,
         token: FencingToken,
     ) -> Self {
-        Dispatcher { service, resource_manager, environment, token, jobs: BTreeMap::new(), order: Vec::new(), closing: false }
+        Dispatcher {
+            service,
+            resource_manager,
+            environment,
+            token,
+            jobs: BTreeMap::new(),
+            order: Vec::new(),
+            names: BTreeMap::new(),
+            closing: false,
+        }
     }
 
     fn submit(&mut self, graph: JobGraph, main: &MainThread<Self>) -> Result<JobId> {
@@ -151,7 +176,9 @@ impl Dispatcher {
             environment: Arc::clone(&self.environment),
         };
         let info = JobInfo { id: job, name: graph.name.clone(), state: JobState::Created, start_ms, end_ms: None };
-        let master = JobMaster::new(services, job, graph, token, start_ms);
+        let ordinal = self.names.entry(graph.name.clone()).or_default();
+        let master = JobMaster::new(services, job, graph, *ordinal, token, start_ms);
+        *ordinal += 1;
         let master = self.service.add_server(&format!("jobmaster-{job}"), master, Some(token))?;
         master.start();
         main.when(master.termination().wait(), move |dispatcher, main, outcome| {
@@ -182,7 +209,7 @@ impl Dispatcher {
     /// The JobMaster itself has failed: nobody else can say how the job ended, or stop its tasks.
     fn master_lost(&mut self, job: JobId, cause: Error, main: &MainThread<Self>) {
         self.resource_manager.tell(ReleaseSlots { job });
-        let result = JobResult { state: JobState::Failed, error: Some(cause), metrics: JobMetrics::default() };
+        let result = JobResult { state: JobState::Failed, error: Some(cause), metrics: JobMetrics::default(), checkpoint: None };
         self.job_ended(job, result, main);
     }
 
@@ -223,6 +250,7 @@ impl RpcEndpoint for Dispatcher {
             .with::<RequestJobInfo>()
             .with::<CancelJob>()
             .with::<StopJob>()
+            .with::<StopWithSavepoint>()
             .with::<AwaitResult>()
             .with::<RequestMetrics>()
             .with::<AwaitFlush>()
@@ -265,6 +293,12 @@ impl Handle<CancelJob> for Dispatcher {
 impl Handle<StopJob> for Dispatcher {
     fn handle(&mut self, StopJob { job }: StopJob, _: &MainThread<Self>) -> Answer<()> {
         self.forward(job, StopExecution, |result| Err(not_running(job, result.state)))
+    }
+}
+
+impl Handle<StopWithSavepoint> for Dispatcher {
+    fn handle(&mut self, StopWithSavepoint { job, drain }: StopWithSavepoint, _: &MainThread<Self>) -> Answer<String> {
+        self.forward(job, StopExecutionWithSavepoint { drain }, |result| Err(not_running(job, result.state)))
     }
 }
 

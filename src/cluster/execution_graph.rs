@@ -8,6 +8,7 @@
 //!
 //!   CREATED → RUNNING → FINISHED                               the job
 //!      │         ├────→ FAILING    → FAILED                    the first failure is the cause, all else is its consequence
+//!      │         ├────→ RESTARTING → CREATED                   … where it may start again, with new attempts
 //!      └─────────┴────→ CANCELLING → CANCELED
 //! ```
 //!
@@ -96,6 +97,8 @@ pub struct ExecutionGraph {
     name: String,
     state: JobState,
     failure: Option<Error>,
+    /// Whether it starts again when it fails.
+    may_restart: bool,
     vertices: BTreeMap<VertexId, ExecutionJobVertex>,
 }
 
@@ -108,7 +111,7 @@ impl ExecutionGraph {
             (vertex, ExecutionJobVertex { vertex, name, executions: (0..parallelism).map(created).collect() })
         };
         let vertices = vertices.into_iter().map(vertex).collect();
-        ExecutionGraph { job, name: name.to_string(), state: JobState::Created, failure: None, vertices }
+        ExecutionGraph { job, name: name.to_string(), state: JobState::Created, failure: None, may_restart: false, vertices }
     }
 
     /// The job.
@@ -220,9 +223,9 @@ impl ExecutionGraph {
         match self.state {
             JobState::Created | JobState::Running => {
                 self.failure = Some(cause);
-                self.stop(JobState::Failing)
+                self.stop(if self.may_restart { JobState::Restarting } else { JobState::Failing })
             }
-            JobState::Failing => {
+            JobState::Failing | JobState::Restarting => {
                 // A task may notice that its neighbour is gone before the neighbour's own failure is known here.
                 let is_consequence = |error: &Error| error.kind() == ErrorKind::Cancelled;
                 if self.failure.as_ref().is_some_and(is_consequence) && !is_consequence(&cause) {
@@ -237,9 +240,48 @@ impl ExecutionGraph {
     /// The job is cancelled on request, unless it ends already. Gives the executions that must be cancelled now.
     pub fn cancel(&mut self) -> Vec<ExecutionAttemptId> {
         match self.state {
-            JobState::Created | JobState::Running => self.stop(JobState::Cancelling),
+            JobState::Created | JobState::Running | JobState::Restarting => self.stop(JobState::Cancelling),
             _ => Vec::new(),
         }
+    }
+
+    /// From now on the job starts again when it fails (or no longer does).
+    pub fn set_may_restart(&mut self, may_restart: bool) {
+        self.may_restart = may_restart;
+    }
+
+    /// The job does not start again after all: it fails with the cause that is known.
+    pub fn give_up(&mut self) {
+        if self.state == JobState::Restarting {
+            self.state = JobState::Failing;
+            self.settle();
+        }
+    }
+
+    /// What its tasks have done could not be brought to an end: a job that has finished fails all the same.
+    pub fn fail_finished(&mut self, cause: Error) {
+        if self.state == JobState::Finished {
+            self.failure = Some(cause);
+            self.state = if self.may_restart { JobState::Restarting } else { JobState::Failed };
+        }
+    }
+
+    /// Whether no execution runs any more.
+    pub fn has_ended(&self) -> bool {
+        self.executions().all(|execution| execution.state.is_terminal())
+    }
+
+    /// A job that is to start again does: with new attempts, of which nothing was done yet. Gives why it had failed.
+    pub fn restart(&mut self) -> Option<Error> {
+        assert!(self.state == JobState::Restarting && self.has_ended(), "a job restarts when all its tasks have ended");
+        self.state = JobState::Created;
+        for execution in self.executions_mut() {
+            execution.attempt.attempt += 1;
+            execution.state = ExecutionState::Created;
+            execution.metrics = None;
+        }
+        self.name_unknown_cause();
+        self.failure.take()
     }
 
     fn stop(&mut self, state: JobState) -> Vec<ExecutionAttemptId> {

@@ -19,6 +19,11 @@ impl<R> FlushTracker<R> {
         FlushTracker { passed: sinks.into_iter().map(|sink| (sink, None)).collect(), waiting: Vec::new() }
     }
 
+    /// The job has started again, with these sink tasks: who waits goes on waiting.
+    pub(super) fn restart(&mut self, sinks: BTreeSet<ExecutionAttemptId>) {
+        self.passed = sinks.into_iter().map(|sink| (sink, None)).collect();
+    }
+
     /// A flush has passed the sinks of a task. Gives who need wait no longer.
     pub(super) fn acknowledge(&mut self, sink: ExecutionAttemptId, flush: FlushId) -> Vec<R> {
         if let Some(passed) = self.passed.get_mut(&sink) {

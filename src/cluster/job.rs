@@ -19,6 +19,8 @@ pub enum JobState {
     Failing,
     /// Failed, all tasks have ended.
     Failed,
+    /// A task has failed; the others are being cancelled, then it starts again from its last checkpoint.
+    Restarting,
     /// It is being cancelled on request.
     Cancelling,
     /// Cancelled, all tasks have ended.
@@ -41,6 +43,7 @@ impl fmt::Display for JobState {
             JobState::Running => "RUNNING",
             JobState::Failing => "FAILING",
             JobState::Failed => "FAILED",
+            JobState::Restarting => "RESTARTING",
             JobState::Cancelling => "CANCELLING",
             JobState::Canceled => "CANCELED",
             JobState::Finished => "FINISHED",
@@ -72,6 +75,8 @@ pub struct JobResult {
     pub error: Option<Error>,
     /// Its counters at the end.
     pub metrics: JobMetrics,
+    /// The directory of its last checkpoint (or the savepoint that it was stopped with), if that is kept.
+    pub checkpoint: Option<String>,
 }
 
 impl JobResult {
@@ -90,6 +95,23 @@ impl JobResult {
 pub struct JobMetrics {
     /// The vertices.
     pub vertices: Vec<VertexMetrics>,
+    /// How often the job has started again.
+    pub restarts: u32,
+    /// Why it did the last time.
+    pub last_failure: Option<String>,
+    /// Its checkpoints.
+    pub checkpoints: CheckpointCounts,
+}
+
+/// How many checkpoints a job has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CheckpointCounts {
+    /// Begun.
+    pub triggered: u64,
+    /// Completed.
+    pub completed: u64,
+    /// Failed or expired.
+    pub failed: u64,
 }
 
 /// The counters of a vertex: sums over its subtasks unless said otherwise.

@@ -8,6 +8,7 @@
 //! Laws: a job ends exactly once; its result is known after all its tasks have released what they held; a failing task fails its job
 //! and no other; the first cause is the one that is told.
 
+mod checkpoint;
 mod deployment;
 mod dispatcher;
 mod execution_graph;
@@ -24,10 +25,10 @@ mod tests;
 
 pub use dispatcher::{
     AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobEnded, JobStateChanged, ListJobs, RequestJobInfo, RequestMetrics, StopJob,
-    SubmitJob,
+    StopWithSavepoint, SubmitJob,
 };
 pub use execution_graph::{Execution, ExecutionEnd, ExecutionGraph, ExecutionJobVertex, ExecutionState};
-pub use job::{JobInfo, JobMetrics, JobResult, JobState, VertexMetrics};
+pub use job::{CheckpointCounts, JobInfo, JobMetrics, JobResult, JobState, VertexMetrics};
 pub use job_master::{JobMaster, JobServices};
 pub use mini_cluster::{MiniCluster, MiniClusterOptions};
 pub use resource_manager::{ResourceManager, SlotId};

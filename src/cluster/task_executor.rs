@@ -11,19 +11,24 @@ use futures::future::{BoxFuture, FutureExt};
 use serde::{Deserialize, Serialize};
 
 use super::execution_graph::ExecutionEnd;
-use super::job_master::{AcknowledgeFlush, JobMaster, RequestSplits, TaskUpdate, UpdateTask};
+use super::job_master::{
+    AcknowledgeCheckpoint, AcknowledgeFlush, DeclineCheckpoint, JobMaster, RequestSplits, TaskUpdate, UpdateTask,
+};
 use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
 use crate::clock::{Executor, run_on};
 use crate::error::{Error, Result};
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, RpcAddress, RpcEndpoint, RpcService};
 use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::checkpoint::{
+    CheckpointBarrier, CheckpointResponder, RestoredTask, StateLocation, TaskSnapshot, TaskState, read_task, write_task,
+};
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
     ExecutionAttemptId, Mail, SplitProvider, StreamTask, TaskDescriptor, TaskHandle, TaskMetricsSnapshot, TaskServices,
     TaskStatus,
 };
 use crate::runtime::{Environment, Split};
-use crate::types::{JobId, OperatorId, SubtaskIndex};
+use crate::types::{CheckpointId, JobId, OperatorId, SubtaskIndex};
 
 /// Runs tasks. Each of them is told to the JobMaster; a failure to start one is its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,6 +53,33 @@ pub struct CancelTasks {
 pub struct StopSources {
     /// The tasks.
     pub attempts: Vec<ExecutionAttemptId>,
+}
+
+/// Puts the barrier of a checkpoint into the streams of source tasks. Tasks that have ended do not mind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TriggerCheckpoint {
+    /// The source tasks.
+    pub attempts: Vec<ExecutionAttemptId>,
+    /// The barrier.
+    pub barrier: CheckpointBarrier,
+}
+
+/// A checkpoint is complete.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NotifyCheckpointComplete {
+    /// The tasks.
+    pub attempts: Vec<ExecutionAttemptId>,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+}
+
+/// A checkpoint was given up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NotifyCheckpointAborted {
+    /// The tasks.
+    pub attempts: Vec<ExecutionAttemptId>,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
 }
 
 /// Gives a reader splits that it did not ask for.
@@ -79,6 +111,9 @@ crate::rpc_call!(
     SubmitTasks => (),
     CancelTasks => (),
     StopSources => (),
+    TriggerCheckpoint => (),
+    NotifyCheckpointComplete => (),
+    NotifyCheckpointAborted => (),
     PushSplits => (),
     RequestTaskMetrics => Vec<(ExecutionAttemptId, TaskMetricsSnapshot)>,
     FreeJob => (),
@@ -108,10 +143,24 @@ pub struct TaskExecutor {
 
 /// A task that was submitted and has not ended.
 enum Task {
-    /// Its master is being connected to; what came for it meanwhile.
+    /// Its master is being connected to, or its state is being read; what came for it meanwhile.
     Deploying(Vec<Mail>),
     /// Its future is with the data plane.
-    Running(TaskHandle),
+    Running(TaskHandle, Box<Writing>),
+}
+
+/// The snapshots of a task that are being written.
+struct Writing {
+    master: Gateway<JobMaster>,
+    location: Arc<StateLocation>,
+    /// How many.
+    pending: u32,
+    /// How the task ended, to be told when all are written.
+    ended: Option<(ExecutionEnd, TaskMetricsSnapshot)>,
+    /// Its last state, once it is written.
+    last_state: Option<TaskState>,
+    /// Why its last state could not be written.
+    failed: Option<Error>,
 }
 
 impl TaskExecutor {
@@ -120,19 +169,55 @@ impl TaskExecutor {
         TaskExecutor { service, resource_manager, data_plane, slots, tasks: BTreeMap::new() }
     }
 
-    fn launch(&mut self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>, main: &MainThread<Self>) {
+    /// Starts a task, after reading the state that it starts from.
+    fn restore(&mut self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>, main: &MainThread<Self>) {
+        let Some(restore) = descriptor.restore.clone() else { return self.launch(descriptor, None, master, main) };
+        let (stores, master) = (Arc::clone(&self.data_plane.environment.stores), master.clone());
+        main.run_blocking(
+            move || read_task(&*stores, &restore),
+            move |executor, main, restored| match restored {
+                Ok(restored) => executor.launch(descriptor, Some(restored), &master, main),
+                Err(cause) => {
+                    let attempt = descriptor.attempt;
+                    let end = if executor.is_cancelled(attempt) { ExecutionEnd::Canceled } else { ExecutionEnd::Failed(cause) };
+                    executor.tasks.remove(&attempt);
+                    tell_end(&master, attempt, end, None, None);
+                }
+            },
+        );
+    }
+
+    /// Whether a task is to stop that has not started.
+    fn is_cancelled(&self, attempt: ExecutionAttemptId) -> bool {
+        let mails = match self.tasks.get(&attempt) {
+            Some(Task::Deploying(mails)) => mails.as_slice(),
+            _ => &[],
+        };
+        mails.iter().any(|mail| matches!(mail, Mail::Cancel))
+    }
+
+    fn launch(
+        &mut self,
+        descriptor: TaskDescriptor,
+        restored: Option<RestoredTask>,
+        master: &Gateway<JobMaster>,
+        main: &MainThread<Self>,
+    ) {
         let attempt = descriptor.attempt;
+        let is_cancelled = self.is_cancelled(attempt);
         let Some(Task::Deploying(mails)) = self.tasks.remove(&attempt) else { return };
-        if mails.iter().any(|mail| matches!(mail, Mail::Cancel)) {
-            return tell_end(master, attempt, ExecutionEnd::Canceled, None);
+        if is_cancelled {
+            return tell_end(master, attempt, ExecutionEnd::Canceled, None, None);
         }
-        match self.start(descriptor, master) {
+        let location = Arc::new(StateLocation::new(attempt.job, &descriptor.configuration));
+        match self.start(descriptor, restored, master, main) {
             Ok((task, handle)) => {
                 mails.into_iter().for_each(|mail| handle.mailbox().send(mail));
-                self.tasks.insert(attempt, Task::Running(handle.clone()));
+                let writing =
+                    Writing { master: master.clone(), location, pending: 0, ended: None, last_state: None, failed: None };
+                self.tasks.insert(attempt, Task::Running(handle.clone(), Box::new(writing)));
                 let running = run_on(&*self.data_plane.executor, task);
                 main.spawn(watch(handle.clone(), master.clone()));
-                let master = master.clone();
                 main.when(running, move |executor, _, ended| {
                     // The status says more than the future's own output, unless the future never got to the end.
                     let end = match (ended, handle.status()) {
@@ -141,24 +226,80 @@ impl TaskExecutor {
                         (Some(Err(_)), _) => ExecutionEnd::Failed(Error::internal("the task panicked")),
                         _ => ExecutionEnd::Canceled,
                     };
-                    executor.tasks.remove(&attempt);
-                    tell_end(&master, attempt, end, Some(handle.metrics()));
+                    executor.task_ended(attempt, end, handle.metrics());
                 });
             }
-            Err(cause) => tell_end(master, attempt, ExecutionEnd::Failed(cause), None),
+            Err(cause) => tell_end(master, attempt, ExecutionEnd::Failed(cause), None, None),
         }
     }
 
+    /// A task has ended; that is told when its snapshots are written.
+    fn task_ended(&mut self, attempt: ExecutionAttemptId, end: ExecutionEnd, metrics: TaskMetricsSnapshot) {
+        if let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) {
+            writing.ended = Some((end, metrics));
+        }
+        self.tell_if_ended(attempt);
+    }
+
+    fn tell_if_ended(&mut self, attempt: ExecutionAttemptId) {
+        let is_done = |writing: &Writing| writing.pending == 0 && writing.ended.is_some();
+        match self.tasks.remove(&attempt) {
+            Some(Task::Running(_, writing)) if is_done(&writing) => {
+                let (mut end, metrics) = writing.ended.expect("checked above");
+                // No checkpoint could go on from a task that has finished without leaving its last state.
+                if let (ExecutionEnd::Finished, Some(cause)) = (&end, writing.failed) {
+                    end = ExecutionEnd::Failed(cause);
+                }
+                tell_end(&writing.master, attempt, end, Some(metrics), writing.last_state);
+            }
+            Some(task) => drop(self.tasks.insert(attempt, task)),
+            None => {}
+        }
+    }
+
+    /// Writes a snapshot of a task beside the main thread, then acknowledges it (the last one of a task, with its end).
+    fn write_snapshot(&mut self, attempt: ExecutionAttemptId, snapshot: TaskSnapshot, main: &MainThread<Self>) {
+        let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) else { return };
+        writing.pending += 1;
+        let (stores, location) = (Arc::clone(&self.data_plane.environment.stores), Arc::clone(&writing.location));
+        let barrier = snapshot.barrier;
+        main.run_blocking(
+            move || write_task(&*stores, &location, attempt, snapshot),
+            move |executor, _, written| {
+                let Some(Task::Running(_, writing)) = executor.tasks.get_mut(&attempt) else { return };
+                writing.pending -= 1;
+                match (barrier, written) {
+                    (Some(barrier), Ok(state)) => {
+                        writing.master.tell(AcknowledgeCheckpoint { attempt, checkpoint: barrier.id, state });
+                    }
+                    (Some(barrier), Err(cause)) => {
+                        writing.master.tell(DeclineCheckpoint { attempt, checkpoint: barrier.id, cause });
+                    }
+                    (None, Ok(state)) => writing.last_state = Some(state),
+                    (None, Err(cause)) => writing.failed = Some(cause),
+                }
+                executor.tell_if_ended(attempt);
+            },
+        );
+    }
+
     /// Builds the task. What panics here fails the task, not this endpoint.
-    fn start(&self, descriptor: TaskDescriptor, master: &Gateway<JobMaster>) -> Result<(StreamTask, TaskHandle)> {
+    fn start(
+        &self,
+        descriptor: TaskDescriptor,
+        restored: Option<RestoredTask>,
+        master: &Gateway<JobMaster>,
+        main: &MainThread<Self>,
+    ) -> Result<(StreamTask, TaskHandle)> {
         let (name, attempt) = (descriptor.display_name(), descriptor.attempt);
         let services = TaskServices {
             shuffle: Arc::clone(&self.data_plane.shuffle),
             splits: Arc::new(SplitsOfMaster { attempt, master: master.clone() }),
             memory: Arc::clone(&self.data_plane.memory),
+            checkpoints: Arc::new(WritesSnapshots { attempt, main: main.clone() }),
         };
         let environment = Arc::clone(&self.data_plane.environment);
-        catch_unwind(AssertUnwindSafe(|| StreamTask::new(descriptor, environment, &services)))
+        catch_unwind(AssertUnwindSafe(|| StreamTask::new(descriptor, environment, &services, restored)))
             .unwrap_or_else(|_| Err(Error::internal(format!("task {name} panicked while it was built"))))
             .map_err(|error| error.in_operator(name))
     }
@@ -167,7 +308,7 @@ impl TaskExecutor {
     fn send(&mut self, attempt: ExecutionAttemptId, mail: Mail) {
         match self.tasks.get_mut(&attempt) {
             Some(Task::Deploying(mails)) => mails.push(mail),
-            Some(Task::Running(handle)) => handle.mailbox().send(mail),
+            Some(Task::Running(handle, _)) => handle.mailbox().send(mail),
             None => {}
         }
     }
@@ -189,8 +330,27 @@ async fn watch(handle: TaskHandle, master: Gateway<JobMaster>) {
     }
 }
 
-fn tell_end(master: &Gateway<JobMaster>, attempt: ExecutionAttemptId, end: ExecutionEnd, metrics: Option<TaskMetricsSnapshot>) {
-    master.tell(UpdateTask { attempt, update: TaskUpdate::Ended { end, metrics } });
+fn tell_end(
+    master: &Gateway<JobMaster>,
+    attempt: ExecutionAttemptId,
+    end: ExecutionEnd,
+    metrics: Option<TaskMetricsSnapshot>,
+    last_state: Option<TaskState>,
+) {
+    master.tell(UpdateTask { attempt, update: TaskUpdate::Ended { end, metrics, last_state } });
+}
+
+/// Takes the snapshots of a task to the endpoint, which has them written.
+struct WritesSnapshots {
+    attempt: ExecutionAttemptId,
+    main: MainThread<TaskExecutor>,
+}
+
+impl CheckpointResponder for WritesSnapshots {
+    fn acknowledge(&self, snapshot: TaskSnapshot) {
+        let attempt = self.attempt;
+        self.main.run_async(move |executor, main| executor.write_snapshot(attempt, snapshot, main));
+    }
 }
 
 /// Where a task's sources get their splits: from the enumerators in its JobMaster.
@@ -214,6 +374,9 @@ impl RpcEndpoint for TaskExecutor {
             .with::<SubmitTasks>()
             .with::<CancelTasks>()
             .with::<StopSources>()
+            .with::<TriggerCheckpoint>()
+            .with::<NotifyCheckpointComplete>()
+            .with::<NotifyCheckpointAborted>()
             .with::<PushSplits>()
             .with::<RequestTaskMetrics>()
             .with::<FreeJob>()
@@ -229,7 +392,7 @@ impl RpcEndpoint for TaskExecutor {
         let attempts: Vec<ExecutionAttemptId> = self.tasks.keys().copied().collect();
         attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::Cancel));
         let running = self.tasks.values().filter_map(|task| match task {
-            Task::Running(handle) => Some(handle.clone()),
+            Task::Running(handle, _) => Some(handle.clone()),
             Task::Deploying(_) => None,
         });
         let ends: Vec<_> = running.map(|handle| async move { handle.ended().await }).collect();
@@ -249,7 +412,7 @@ impl Handle<SubmitTasks> for TaskExecutor {
             async move { service.connect_fenced::<JobMaster>(&caller, &job_master, token).await },
             move |executor, main, connected| match connected {
                 Ok(master) => {
-                    tasks.into_iter().for_each(|task| executor.launch(task, &master, main));
+                    tasks.into_iter().for_each(|task| executor.restore(task, &master, main));
                     reply.send(Ok(()));
                 }
                 Err(error) => {
@@ -276,6 +439,27 @@ impl Handle<StopSources> for TaskExecutor {
     }
 }
 
+impl Handle<TriggerCheckpoint> for TaskExecutor {
+    fn handle(&mut self, call: TriggerCheckpoint, _: &MainThread<Self>) -> Answer<()> {
+        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::TriggerCheckpoint(call.barrier)));
+        Ok(()).into()
+    }
+}
+
+impl Handle<NotifyCheckpointComplete> for TaskExecutor {
+    fn handle(&mut self, call: NotifyCheckpointComplete, _: &MainThread<Self>) -> Answer<()> {
+        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::CheckpointCompleted(call.checkpoint)));
+        Ok(()).into()
+    }
+}
+
+impl Handle<NotifyCheckpointAborted> for TaskExecutor {
+    fn handle(&mut self, call: NotifyCheckpointAborted, _: &MainThread<Self>) -> Answer<()> {
+        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::CheckpointAborted(call.checkpoint)));
+        Ok(()).into()
+    }
+}
+
 impl Handle<PushSplits> for TaskExecutor {
     fn handle(&mut self, call: PushSplits, _: &MainThread<Self>) -> Answer<()> {
         let PushSplits { attempt, operator, splits } = call;
@@ -292,7 +476,7 @@ impl Handle<RequestTaskMetrics> for TaskExecutor {
     ) -> Answer<Vec<(ExecutionAttemptId, TaskMetricsSnapshot)>> {
         let of_job = self.tasks.iter().filter(|(attempt, _)| attempt.job == call.job);
         let metrics = of_job.filter_map(|(attempt, task)| match task {
-            Task::Running(handle) => Some((*attempt, handle.metrics())),
+            Task::Running(handle, _) => Some((*attempt, handle.metrics())),
             Task::Deploying(_) => None,
         });
         Ok(metrics.collect()).into()

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::foreign::{self, Foreign};
 use super::setting::{parse_boolean, parse_duration_ms, parse_memory_bytes};
-use super::settings::{INTEGER_RANGES, LOCAL_TIME_ZONE, SETTINGS};
+use super::settings::{CHECKPOINT_INTERVAL, INTEGER_RANGES, LOCAL_TIME_ZONE, RESTART_STRATEGY, SAVEPOINT_DIR, SETTINGS};
 use super::{Notice, Setting};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::types::TimeZone;
@@ -61,6 +61,29 @@ impl Configuration {
     /// A whole-number setting.
     pub fn integer(&self, setting: &Setting) -> i64 {
         self.text(setting).trim().parse().expect("checked when it was set")
+    }
+
+    /// A number.
+    pub fn number(&self, setting: &Setting) -> f64 {
+        self.text(setting).trim().parse().expect("checked when it was set")
+    }
+
+    /// How often checkpoints begin, in milliseconds; none = none are taken.
+    pub fn checkpoint_interval_ms(&self) -> Option<u64> {
+        Some(self.duration_ms(&CHECKPOINT_INTERVAL)).filter(|interval| *interval > 0)
+    }
+
+    /// Whether state may be asked for, by checkpoints or by a savepoint.
+    pub fn keeps_state(&self) -> bool {
+        self.checkpoint_interval_ms().is_some() || !self.text(&SAVEPOINT_DIR).trim().is_empty()
+    }
+
+    /// Whether a failed job may start again.
+    pub fn may_restart(&self) -> bool {
+        match self.text(&RESTART_STRATEGY).trim().to_ascii_lowercase().as_str() {
+            "" => self.checkpoint_interval_ms().is_some(),
+            strategy => !matches!(strategy, "none" | "off" | "disable"),
+        }
     }
 
     /// A duration in milliseconds.

@@ -29,7 +29,7 @@ const fn only(key: &'static str, values: &'static [&'static str], instead: &'sta
 const BATCHED: &str = "rows are always handled in batches";
 const ONE_PROCESS: &str = "Flott runs in one process without a JVM";
 const PLANNED: &str = "the planner decides";
-const NO_CHECKPOINTS: &str = "checkpoints are not there yet";
+const CHECKPOINT_FORM: &str = "checkpoints have a form of their own";
 
 /// The keys; of several that fit, the first counts.
 const FOREIGN: &[Foreign] = &[
@@ -102,12 +102,22 @@ const FOREIGN: &[Foreign] = &[
     inert("pipeline.vertex-description-mode", ONE_PROCESS),
     inert("pipeline.vertex-name-include-index-prefix", ONE_PROCESS),
     inert("pipeline.watermark-alignment.*", "sources of a job are not aligned"),
-    inert("execution.checkpointing.interval", NO_CHECKPOINTS),
-    inert("execution.checkpointing.mode", NO_CHECKPOINTS),
-    inert("execution.checkpointing.dir", NO_CHECKPOINTS),
-    inert("execution.checkpointing.*", NO_CHECKPOINTS),
-    inert("execution.savepoint.*", NO_CHECKPOINTS),
-    inert("execution.state-recovery.*", NO_CHECKPOINTS),
+    only("execution.checkpointing.max-concurrent-checkpoints", &["1"], "checkpoints are taken one after another"),
+    only("execution.checkpointing.unaligned.enabled", &["false"], "barriers are always aligned"),
+    only("execution.checkpointing.checkpoints-after-tasks-finish", &["true"], "checkpoints go on when some tasks have finished"),
+    only(
+        "execution.checkpointing.interval-during-backlog",
+        &[],
+        "the interval is always that of 'execution.checkpointing.interval'",
+    ),
+    inert("execution.checkpointing.unaligned.*", "barriers are always aligned"),
+    inert("execution.checkpointing.aligned-checkpoint-timeout", "barriers are always aligned"),
+    inert("execution.checkpointing.storage", "where checkpoints go follows from 'execution.checkpointing.dir'"),
+    inert("execution.checkpointing.create-subdir", "each job has a directory of its own"),
+    inert("execution.checkpointing.*", CHECKPOINT_FORM),
+    inert("execution.savepoint.*", CHECKPOINT_FORM),
+    only("execution.state-recovery.claim-mode", &["NO_CLAIM"], "what a job starts from is never deleted or changed by it"),
+    inert("execution.state-recovery.*", CHECKPOINT_FORM),
     inert("execution.target", ONE_PROCESS),
     inert("execution.attached", ONE_PROCESS),
     inert("execution.shutdown-on-attached-exit", ONE_PROCESS),
@@ -117,10 +127,7 @@ const FOREIGN: &[Foreign] = &[
     inert("execution.sorted-inputs.*", "queries always run as streams"),
     inert("state.backend", "state is in memory"),
     inert("state.backend.type", "state is in memory"),
-    inert("state.*", NO_CHECKPOINTS),
-    inert("restart-strategy.type", "a failed job is not restarted"),
-    inert("restart-strategy", "a failed job is not restarted"),
-    inert("restart-strategy.*", "a failed job is not restarted"),
+    inert("state.*", CHECKPOINT_FORM),
     inert("sql-client.verbose", "errors always show their cause"),
     inert("sql-client.*", "the client has options of its own"),
     inert("sql-gateway.*", ONE_PROCESS),
@@ -158,6 +165,12 @@ const FOREIGN: &[Foreign] = &[
 const ALIASES: &[(&str, &str)] = &[
     ("table.exec.resource.default-parallelism", "parallelism.default"),
     ("pipeline.operator-chaining", "pipeline.operator-chaining.enabled"),
+    ("state.checkpoints.dir", "execution.checkpointing.dir"),
+    ("state.savepoints.dir", "execution.checkpointing.savepoint-dir"),
+    ("state.checkpoints.num-retained", "execution.checkpointing.num-retained"),
+    ("execution.savepoint.path", "execution.state-recovery.path"),
+    ("execution.savepoint.ignore-unclaimed-state", "execution.state-recovery.ignore-unclaimed-state"),
+    ("restart-strategy", "restart-strategy.type"),
 ];
 
 /// The key under which Flott knows a setting.

@@ -17,6 +17,29 @@ pub const SETTINGS: &[Setting] = &[
     CHANNEL_FLOATING_BUFFERS,
     BUFFER_TIMEOUT,
     MEMORY_LIMIT,
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MODE,
+    CHECKPOINT_DIR,
+    SAVEPOINT_DIR,
+    CHECKPOINT_TIMEOUT,
+    CHECKPOINT_MIN_PAUSE,
+    TOLERABLE_FAILED_CHECKPOINTS,
+    RETAINED_CHECKPOINTS,
+    CHECKPOINT_RETENTION,
+    RECOVERY_PATH,
+    IGNORE_UNCLAIMED_STATE,
+    RESTART_STRATEGY,
+    FIXED_DELAY_ATTEMPTS,
+    FIXED_DELAY,
+    EXPONENTIAL_INITIAL_BACKOFF,
+    EXPONENTIAL_MAX_BACKOFF,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET_THRESHOLD,
+    EXPONENTIAL_JITTER,
+    EXPONENTIAL_ATTEMPTS,
+    FAILURE_RATE_MAX,
+    FAILURE_RATE_INTERVAL,
+    FAILURE_RATE_DELAY,
     SOURCE_IDLE_TIMEOUT,
     CDC_EVENTS_DUPLICATE,
     LATENCY_INTERVAL,
@@ -100,6 +123,179 @@ pub const MEMORY_LIMIT: Setting = Setting {
     default: "0",
     doc: "Bytes that buffers and state of this process may take; 0 = no limit.",
 };
+/// Checkpoints.
+pub const CHECKPOINT_INTERVAL: Setting = Setting {
+    key: "execution.checkpointing.interval",
+    setting_type: SettingType::Duration,
+    default: "0 ms",
+    doc: "How often checkpoints begin; 0 = none are taken.",
+};
+/// Guarantee.
+pub const CHECKPOINT_MODE: Setting = Setting {
+    key: "execution.checkpointing.mode",
+    setting_type: SettingType::OneOf(&["EXACTLY_ONCE", "AT_LEAST_ONCE"]),
+    default: "EXACTLY_ONCE",
+    doc: "What a checkpoint guarantees. Barriers are always aligned, so AT_LEAST_ONCE gives exactly once too.",
+};
+/// Where checkpoints lie.
+pub const CHECKPOINT_DIR: Setting = Setting {
+    key: "execution.checkpointing.dir",
+    setting_type: SettingType::Text,
+    default: "",
+    doc: "Directory of checkpoints: a path, file:// or memory://; empty = in the memory of this process.",
+};
+/// Where savepoints lie.
+pub const SAVEPOINT_DIR: Setting = Setting {
+    key: "execution.checkpointing.savepoint-dir",
+    setting_type: SettingType::Text,
+    default: "",
+    doc: "Directory of savepoints, for STOP JOB … WITH SAVEPOINT.",
+};
+/// How long a checkpoint may take.
+pub const CHECKPOINT_TIMEOUT: Setting = Setting {
+    key: "execution.checkpointing.timeout",
+    setting_type: SettingType::Duration,
+    default: "10 min",
+    doc: "A checkpoint that takes longer is given up.",
+};
+/// Rest between checkpoints.
+pub const CHECKPOINT_MIN_PAUSE: Setting = Setting {
+    key: "execution.checkpointing.min-pause",
+    setting_type: SettingType::Duration,
+    default: "0 ms",
+    doc: "How long after a checkpoint has ended the next one may begin.",
+};
+/// Patience.
+pub const TOLERABLE_FAILED_CHECKPOINTS: Setting = Setting {
+    key: "execution.checkpointing.tolerable-failed-checkpoints",
+    setting_type: SettingType::Integer,
+    default: "0",
+    doc: "How many checkpoints in a row may fail or expire before the job fails.",
+};
+/// History.
+pub const RETAINED_CHECKPOINTS: Setting = Setting {
+    key: "execution.checkpointing.num-retained",
+    setting_type: SettingType::Integer,
+    default: "1",
+    doc: "How many complete checkpoints of a job are kept.",
+};
+/// What is left behind.
+pub const CHECKPOINT_RETENTION: Setting = Setting {
+    key: "execution.checkpointing.externalized-checkpoint-retention",
+    setting_type: SettingType::OneOf(&["NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"]),
+    default: "NO_EXTERNALIZED_CHECKPOINTS",
+    doc: "Which checkpoints outlive their job: none, those of a failed job, or those of every job.",
+};
+/// Where to start from.
+pub const RECOVERY_PATH: Setting = Setting {
+    key: "execution.state-recovery.path",
+    setting_type: SettingType::Text,
+    default: "",
+    doc: "The checkpoint or savepoint that the next jobs start from: its directory, or that of a job (its latest checkpoint).",
+};
+/// Changed queries.
+pub const IGNORE_UNCLAIMED_STATE: Setting = Setting {
+    key: "execution.state-recovery.ignore-unclaimed-state",
+    setting_type: SettingType::Boolean,
+    default: "false",
+    doc: "Whether a job may start from a checkpoint of other operators: state of unknown ones is dropped, new ones start empty.",
+};
+/// Restarts.
+pub const RESTART_STRATEGY: Setting = Setting {
+    key: "restart-strategy.type",
+    setting_type: SettingType::OneOf(&[
+        "none",
+        "off",
+        "disable",
+        "fixed-delay",
+        "fixeddelay",
+        "exponential-delay",
+        "exponentialdelay",
+        "failure-rate",
+        "failurerate",
+        "",
+    ]),
+    default: "",
+    doc: "Whether and when a failed job starts again: none, fixed-delay, exponential-delay, failure-rate; by default \
+          exponential-delay for jobs with checkpoints, none for others.",
+};
+/// Fixed delay: how often.
+pub const FIXED_DELAY_ATTEMPTS: Setting = Setting {
+    key: "restart-strategy.fixed-delay.attempts",
+    setting_type: SettingType::Integer,
+    default: "1",
+    doc: "How often a job is restarted by fixed-delay.",
+};
+/// Fixed delay: when.
+pub const FIXED_DELAY: Setting = Setting {
+    key: "restart-strategy.fixed-delay.delay",
+    setting_type: SettingType::Duration,
+    default: "1 s",
+    doc: "How long fixed-delay waits before it restarts a job.",
+};
+/// Exponential delay: the first.
+pub const EXPONENTIAL_INITIAL_BACKOFF: Setting = Setting {
+    key: "restart-strategy.exponential-delay.initial-backoff",
+    setting_type: SettingType::Duration,
+    default: "1 s",
+    doc: "How long exponential-delay waits before the first restart.",
+};
+/// Exponential delay: the longest.
+pub const EXPONENTIAL_MAX_BACKOFF: Setting = Setting {
+    key: "restart-strategy.exponential-delay.max-backoff",
+    setting_type: SettingType::Duration,
+    default: "1 min",
+    doc: "How long exponential-delay waits at most.",
+};
+/// Exponential delay: growth.
+pub const EXPONENTIAL_MULTIPLIER: Setting = Setting {
+    key: "restart-strategy.exponential-delay.backoff-multiplier",
+    setting_type: SettingType::Number,
+    default: "1.5",
+    doc: "By what exponential-delay multiplies its delay after each failure.",
+};
+/// Exponential delay: forgetting.
+pub const EXPONENTIAL_RESET_THRESHOLD: Setting = Setting {
+    key: "restart-strategy.exponential-delay.reset-backoff-threshold",
+    setting_type: SettingType::Duration,
+    default: "1 h",
+    doc: "After how long without a failure exponential-delay begins with the first delay again.",
+};
+/// Exponential delay: spread.
+pub const EXPONENTIAL_JITTER: Setting = Setting {
+    key: "restart-strategy.exponential-delay.jitter-factor",
+    setting_type: SettingType::Number,
+    default: "0.1",
+    doc: "How far a delay of exponential-delay may be off, as a fraction of it.",
+};
+/// Exponential delay: how often.
+pub const EXPONENTIAL_ATTEMPTS: Setting = Setting {
+    key: "restart-strategy.exponential-delay.attempts-before-reset-backoff",
+    setting_type: SettingType::Integer,
+    default: "2147483647",
+    doc: "How often exponential-delay restarts a job before it gives up.",
+};
+/// Failure rate: how many.
+pub const FAILURE_RATE_MAX: Setting = Setting {
+    key: "restart-strategy.failure-rate.max-failures-per-interval",
+    setting_type: SettingType::Integer,
+    default: "1",
+    doc: "How many failures within the interval failure-rate forgives.",
+};
+/// Failure rate: in how long.
+pub const FAILURE_RATE_INTERVAL: Setting = Setting {
+    key: "restart-strategy.failure-rate.failure-rate-interval",
+    setting_type: SettingType::Duration,
+    default: "1 min",
+    doc: "The interval in which failure-rate counts failures.",
+};
+/// Failure rate: when.
+pub const FAILURE_RATE_DELAY: Setting = Setting {
+    key: "restart-strategy.failure-rate.delay",
+    setting_type: SettingType::Duration,
+    default: "1 s",
+    doc: "How long failure-rate waits before it restarts a job.",
+};
 /// Idleness.
 pub const SOURCE_IDLE_TIMEOUT: Setting = Setting {
     key: "table.exec.source.idle-timeout",
@@ -178,6 +374,11 @@ pub(super) const INTEGER_RANGES: &[(&str, RangeInclusive<i64>)] = &[
     (BATCH_ROWS.key, 1..=1_048_576),
     (CHANNEL_EXCLUSIVE_BUFFERS.key, 1..=1_024),
     (CHANNEL_FLOATING_BUFFERS.key, 0..=65_536),
+    (TOLERABLE_FAILED_CHECKPOINTS.key, 0..=2_147_483_647),
+    (RETAINED_CHECKPOINTS.key, 1..=65_536),
+    (FIXED_DELAY_ATTEMPTS.key, 0..=2_147_483_647),
+    (EXPONENTIAL_ATTEMPTS.key, 1..=2_147_483_647),
+    (FAILURE_RATE_MAX.key, 1..=2_147_483_647),
 ];
 /// Result mode.
 pub const RESULT_MODE: Setting = Setting {

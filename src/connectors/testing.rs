@@ -42,7 +42,9 @@ pub fn operator_context(clock: Arc<VirtualClock>, index: u32, parallelism: u32) 
         key_groups: KeyGroupRange::of_subtask(SubtaskIndex(index), parallelism, 128),
         configuration: Arc::new(Configuration::default()),
         job_start_ms: 0,
+        restored: None,
         environment: Arc::new(Environment {
+            stores: Arc::new(crate::runtime::checkpoint::LocalStores::default()),
             clock,
             functions: Arc::new(FunctionRegistry::default()),
             connectors: Arc::new(BuiltinConnectors::default()),

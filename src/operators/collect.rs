@@ -5,8 +5,8 @@
 use std::task::{Context, Poll};
 
 use crate::error::Result;
-use crate::runtime::{Operator, OperatorContext, Output, ResultSender};
-use crate::types::{Batch, InputNumber, ResultId, Watermark};
+use crate::runtime::{Committable, Operator, OperatorContext, Output, ResultSender};
+use crate::types::{Batch, CheckpointId, InputNumber, ResultId, Watermark};
 
 /// Hands rows to a session.
 #[derive(Debug)]
@@ -28,7 +28,8 @@ impl CollectOperator {
 
 impl Operator for CollectOperator {
     fn open(&mut self, context: &OperatorContext) -> Result<()> {
-        self.sender = Some(context.environment.results.take(self.result)?);
+        let holds = context.configuration.may_restart() && context.configuration.checkpoint_interval_ms().is_some();
+        self.sender = Some(context.environment.results.take(self.result, context.restored, holds)?);
         Ok(())
     }
 
@@ -50,6 +51,16 @@ impl Operator for CollectOperator {
 
     fn finish(&mut self, _output: &mut dyn Output) -> Result<()> {
         self.sender().finish();
+        Ok(())
+    }
+
+    fn prepare_commit(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<Committable>> {
+        checkpoint.into_iter().for_each(|checkpoint| self.sender().barrier(checkpoint));
+        Ok(Vec::new())
+    }
+
+    fn checkpoint_completed(&mut self, checkpoint: CheckpointId) -> Result<()> {
+        self.sender().checkpoint_completed(checkpoint);
         Ok(())
     }
 

@@ -8,9 +8,6 @@ use crate::runtime::{Committable, Operator, OperatorContext, Output, SinkContext
 use crate::stream_graph::SinkSpec;
 use crate::types::{Batch, CheckpointId, InputNumber, Watermark};
 
-/// The setting that has checkpoints taken.
-const CHECKPOINTING_INTERVAL: &str = "execution.checkpointing.interval";
-
 /// Writes a table.
 pub struct SinkOperator {
     constraints: Option<Constraints>,
@@ -35,7 +32,7 @@ impl Operator for SinkOperator {
         let sink_context = SinkContext {
             subtask: context.subtask,
             parallelism: context.parallelism,
-            checkpointing: context.configuration.0.contains_key(CHECKPOINTING_INTERVAL),
+            checkpointing: context.configuration.checkpoint_interval_ms().is_some(),
             operator: context.clone(),
         };
         self.writer = Some(context.environment.connectors.sink(&self.spec, sink_context)?);

@@ -124,7 +124,7 @@ pub struct SinkContext {
 }
 
 /// What a writer has written and closed, and what is left to be done to make it visible, in the connector's own JSON form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Committable(pub String);
 
 /// Writes rows, on behalf of one subtask.

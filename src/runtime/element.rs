@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Batch, CheckpointId, Watermark};
+use super::checkpoint::CheckpointBarrier;
+use crate::types::{Batch, Watermark};
 
 /// A flush request, rising: it goes the way of a barrier, and every sink makes what came before it visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub enum StreamElement {
     /// The channel falls idle or is back.
     WatermarkStatus(WatermarkStatus),
     /// A checkpoint is taken of all before it.
-    Barrier(CheckpointId),
+    Barrier(CheckpointBarrier),
     /// All before it becomes visible in the sinks.
     Flush(FlushId),
     /// When it was sent, by the monotonic clock, to measure latency.

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::checkpoint::Stores;
 use super::{ConnectorFactory, Operator, ResultHub, SourceOperator};
 use crate::clock::Clock;
 use crate::config::Configuration;
 use crate::error::Result;
 use crate::expr::FunctionRegistry;
 use crate::stream_graph::OperatorSpec;
-use crate::types::{JobId, KeyGroupRange, OperatorId, SubtaskIndex};
+use crate::types::{CheckpointId, JobId, KeyGroupRange, OperatorId, SubtaskIndex};
 
 /// Makes operators from their specs.
 pub trait OperatorFactory: Send + Sync {
@@ -33,6 +34,8 @@ pub struct Environment {
     pub operators: Arc<dyn OperatorFactory>,
     /// Where SELECTs are collected.
     pub results: Arc<ResultHub>,
+    /// Where checkpoints are kept.
+    pub stores: Arc<dyn Stores>,
 }
 
 impl fmt::Debug for Environment {
@@ -62,6 +65,8 @@ pub struct OperatorContext {
     pub configuration: Arc<Configuration>,
     /// When the job was submitted, milliseconds since the epoch.
     pub job_start_ms: i64,
+    /// The checkpoint that it starts from.
+    pub restored: Option<CheckpointId>,
     /// The process.
     pub environment: Arc<Environment>,
     /// Counters.

@@ -9,6 +9,7 @@
 //! [`task::Mailbox`].
 
 pub mod channel;
+pub mod checkpoint;
 mod connector;
 mod element;
 mod environment;

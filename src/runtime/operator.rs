@@ -72,6 +72,11 @@ pub trait Operator: Send {
         Ok(Vec::new())
     }
 
+    /// A checkpoint is complete: what was prepared at its barrier lasts.
+    fn checkpoint_completed(&mut self, _checkpoint: CheckpointId) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether no further input can change the output (a LIMIT that is reached): the task may end its sources.
     fn is_satisfied(&self) -> bool {
         false

@@ -17,6 +17,7 @@ use futures::future::BoxFuture;
 use crate::config::Configuration;
 use crate::error::{Error, Result};
 use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::checkpoint::{CheckpointResponder, TaskSnapshot};
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
@@ -60,6 +61,19 @@ impl SplitProvider for TestSplits {
     }
 }
 
+/// Keeps what tasks say of checkpoints.
+#[derive(Debug, Default)]
+pub struct TestResponder {
+    /// The snapshots, in the order in which they came.
+    pub snapshots: Mutex<Vec<TaskSnapshot>>,
+}
+
+impl CheckpointResponder for TestResponder {
+    fn acknowledge(&self, snapshot: TaskSnapshot) {
+        self.snapshots.lock().unwrap().push(snapshot);
+    }
+}
+
 struct TestVertex {
     parallelism: u32,
     operators: Vec<OperatorSpec>,
@@ -82,6 +96,8 @@ pub struct TestJob {
     pub shuffle: Arc<ShuffleEnvironment>,
     /// State.
     pub memory: Arc<MemoryManager>,
+    /// What its tasks have said of checkpoints.
+    pub checkpoints: Arc<TestResponder>,
     environment: Arc<Environment>,
     vertices: Vec<TestVertex>,
     edges: Vec<TestEdge>,
@@ -96,6 +112,7 @@ impl TestJob {
             splits: Arc::default(),
             shuffle: ShuffleEnvironment::new(Arc::clone(&memory)),
             memory,
+            checkpoints: Arc::default(),
             environment,
             vertices: Vec::new(),
             edges: Vec::new(),
@@ -157,6 +174,7 @@ impl TestJob {
             operators: operators.iter().enumerate().map(operator).collect(),
             gates: self.edges.iter().filter(|edge| edge.target == vertex).map(|edge| self.gate(edge, subtask)).collect(),
             partitions,
+            restore: None,
         }
     }
 
@@ -180,9 +198,10 @@ impl TestJob {
             shuffle: Arc::clone(&self.shuffle),
             splits: Arc::clone(&self.splits) as Arc<dyn SplitProvider>,
             memory: Arc::clone(&self.memory),
+            checkpoints: Arc::clone(&self.checkpoints) as Arc<dyn CheckpointResponder>,
         };
         let subtasks = (0..self.vertices.len()).rev().flat_map(|v| (0..self.vertices[v].parallelism).map(move |s| (v, s)));
-        let build = |(v, s)| StreamTask::new(self.descriptor(v, s), Arc::clone(&self.environment), &services);
+        let build = |(v, s)| StreamTask::new(self.descriptor(v, s), Arc::clone(&self.environment), &services, None);
         subtasks.map(build).collect()
     }
 

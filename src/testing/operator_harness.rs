@@ -12,6 +12,7 @@ use crate::config::Configuration;
 use crate::error::Result;
 use crate::expr::builtin_functions;
 use crate::operators::Operators;
+use crate::runtime::checkpoint::LocalStores;
 use crate::runtime::{
     Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTableSnapshot,
     WatermarkStatus,
@@ -30,6 +31,7 @@ pub fn environment(clock: Arc<dyn Clock>, connectors: &ScriptedConnectors) -> Ar
         connectors: Arc::new(connectors.clone()),
         operators: Arc::new(Operators),
         results: Arc::new(ResultHub::default()),
+        stores: Arc::new(LocalStores::default()),
     })
 }
 
@@ -46,6 +48,7 @@ pub fn context(index: u32, parallelism: u32, configuration: &Configuration, envi
         key_groups: KeyGroupRange::of_subtask(subtask, parallelism, max_parallelism),
         configuration: Arc::new(configuration.clone()),
         job_start_ms: 0,
+        restored: None,
         environment: Arc::clone(environment),
         metrics: Arc::new(OperatorMetrics::default()),
     }

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{ExecutionEnd, JobMetrics};
+use crate::error::Error;
+use crate::runtime::checkpoint::TaskState;
 use crate::runtime::task::{ExecutionAttemptId, TaskMetricsSnapshot};
 use crate::runtime::{FlushId, Split};
-use crate::types::OperatorId;
+use crate::types::{CheckpointId, OperatorId};
 
 /// A task executor tells how far a task is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,6 +29,8 @@ pub enum TaskUpdate {
         end: ExecutionEnd,
         /// Its last counters.
         metrics: Option<TaskMetricsSnapshot>,
+        /// If it has finished and checkpoints are taken: its last state.
+        last_state: Option<TaskState>,
     },
 }
 
@@ -63,6 +67,35 @@ pub struct CancelExecution;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct StopExecution;
 
+/// Stops the job with a savepoint; answered with its directory when it is complete.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct StopExecutionWithSavepoint {
+    /// Whether event time goes to its end before.
+    pub drain: bool,
+}
+
+/// A task has written its state at the barrier of a checkpoint.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AcknowledgeCheckpoint {
+    /// The task.
+    pub attempt: ExecutionAttemptId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Where its state is.
+    pub state: TaskState,
+}
+
+/// The state of a task at the barrier of a checkpoint could not be written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeclineCheckpoint {
+    /// The task.
+    pub attempt: ExecutionAttemptId,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Why.
+    pub cause: Error,
+}
+
 /// The counters of the job, now.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RequestJobMetrics;
@@ -74,5 +107,8 @@ crate::rpc_call!(
     AwaitJobFlush => (),
     CancelExecution => (),
     StopExecution => (),
+    StopExecutionWithSavepoint => String,
+    AcknowledgeCheckpoint => (),
+    DeclineCheckpoint => (),
     RequestJobMetrics => JobMetrics,
 );

@@ -5,13 +5,16 @@
 //!   on_start: open sources (beside the main thread) ─▶ request slots ─▶ deploy ─▶ tasks report ─▶ … ─▶ last task ended: report
 //! ```
 //!
-//! Whatever fails on this way fails the job: [`ExecutionGraph::fail`] says what to cancel, and when all tasks have ended the slots are
-//! released and the result is told. It ends in one way only, [`JobMaster::after_change`].
+//! Whatever fails on this way fails the job: [`ExecutionGraph::fail`] says what to cancel, and when all tasks have ended the job starts again
+//! from its last checkpoint, or the slots are released and the result is told. Both begin in one place only, [`JobMaster::after_change`].
 
 mod calls;
+mod checkpoints;
+mod committers;
+mod ending;
 mod sources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,24 +22,31 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
 pub use calls::{
-    AcknowledgeFlush, AwaitJobFlush, CancelExecution, RequestJobMetrics, RequestSplits, StopExecution, TaskUpdate, UpdateTask,
+    AcknowledgeCheckpoint, AcknowledgeFlush, AwaitJobFlush, CancelExecution, DeclineCheckpoint, RequestJobMetrics, RequestSplits,
+    StopExecution, StopExecutionWithSavepoint, TaskUpdate, UpdateTask,
 };
+use checkpoints::SavepointRequest;
+use committers::Committers;
+use ending::Ending;
 use sources::Sources;
 
+use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, RestartStrategy, find_restore};
+
 use super::deployment::{self, SlotPlan};
-use super::dispatcher::{Dispatcher, JobEnded, JobStateChanged};
+use super::dispatcher::{Dispatcher, JobStateChanged};
 use super::execution_graph::{ExecutionEnd, ExecutionGraph, ExecutionState};
 use super::flush::FlushTracker;
-use super::job::{JobMetrics, JobResult, JobState, VertexMetrics};
-use super::resource_manager::{ReleaseSlots, RequestSlots, ResourceManager, SlotId};
+use super::job::{JobMetrics, JobState, VertexMetrics};
+use super::resource_manager::{RequestSlots, ResourceManager, SlotId};
 use super::task_executor::{CancelTasks, RequestTaskMetrics, StopSources, SubmitTasks, TaskExecutor};
-use crate::config::Configuration;
+use crate::config::{Configuration, IGNORE_UNCLAIMED_STATE, RECOVERY_PATH};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::JobGraph;
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, Reply, RpcAddress, RpcEndpoint, RpcService};
 use crate::runtime::Environment;
+use crate::runtime::checkpoint::{StateLocation, TaskRestore, TaskState};
 use crate::runtime::task::{ExecutionAttemptId, TaskDescriptor, TaskMetricsSnapshot};
-use crate::types::JobId;
+use crate::types::{CheckpointId, JobId, VertexId};
 
 /// How long a job waits for its slots: other jobs may hold them, and task executors may still be starting.
 const SLOT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -67,16 +77,39 @@ pub struct JobMaster {
     flushes: FlushTracker<Reply<()>>,
     executors: BTreeMap<RpcAddress, Gateway<TaskExecutor>>,
     placement: BTreeMap<ExecutionAttemptId, RpcAddress>,
+    slots: Vec<SlotId>,
     told: JobState,
     closing: Option<oneshot::Sender<()>>,
+    configuration: Arc<Configuration>,
+    /// The how manieth job of its name this is.
+    ordinal: u32,
+    location: Arc<StateLocation>,
+    checkpoints: CheckpointCoordinator,
+    /// Tells the timers of one attempt of the job from those of others.
+    checkpoint_timer: u64,
+    /// A checkpoint was due while another one was under way.
+    checkpoint_is_overdue: bool,
+    /// Away while they commit, beside the main thread.
+    committers: Option<Committers>,
+    savepoint: Option<SavepointRequest>,
+    /// The savepoint that the job was stopped with.
+    stopped_with: Option<String>,
+    /// What the job started from at first.
+    initial: JobRestore,
+    restart: RestartStrategy,
+    /// How often the job has started again.
+    restarts: u32,
+    /// Why it did the last time.
+    last_failure: Option<Error>,
+    ending: Ending,
 }
 
 impl JobMaster {
     /// The master of a job that was submitted at `start_ms`. Task executors call it with `token`.
-    pub fn new(services: JobServices, job: JobId, graph: JobGraph, token: FencingToken, start_ms: i64) -> Self {
+    pub fn new(services: JobServices, job: JobId, graph: JobGraph, ordinal: u32, token: FencingToken, start_ms: i64) -> Self {
         let execution = ExecutionGraph::new(job, &graph.name, deployment::vertices(&graph));
-        let sinks = execution.executions().map(|execution| execution.attempt);
-        let flushes = FlushTracker::new(sinks.filter(|attempt| deployment::has_sink(&graph, attempt.vertex)).collect());
+        let flushes = FlushTracker::new(sink_attempts(&execution, &graph));
+        let configuration = Arc::new(Configuration(graph.configuration.clone()));
         JobMaster {
             services,
             graph: Arc::new(graph),
@@ -87,39 +120,86 @@ impl JobMaster {
             flushes,
             executors: BTreeMap::new(),
             placement: BTreeMap::new(),
+            slots: Vec::new(),
             told: JobState::Created,
             closing: None,
+            ordinal,
+            location: Arc::new(StateLocation::new(job, &configuration)),
+            checkpoints: CheckpointCoordinator::new(CheckpointSettings::new(&configuration), CheckpointId(1)),
+            checkpoint_timer: 0,
+            checkpoint_is_overdue: false,
+            committers: None,
+            savepoint: None,
+            stopped_with: None,
+            initial: JobRestore::default(),
+            restart: RestartStrategy::new(&configuration, job.0 as u64),
+            restarts: 0,
+            last_failure: None,
+            ending: Ending::default(),
+            configuration,
         }
     }
 
-    fn open_sources(&mut self, main: &MainThread<Self>) {
-        let (graph, environment) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment));
-        if deployment::sources(&graph).is_empty() {
-            return self.request_slots(main);
+    /// Finds the checkpoint that the job is to start from, if there is to be one, then starts.
+    fn recover(&mut self, main: &MainThread<Self>) {
+        let path = self.configuration.text(&RECOVERY_PATH).trim().to_string();
+        if path.is_empty() {
+            return self.start(JobRestore::default(), main);
         }
+        let (graph, environment, ordinal) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment), self.ordinal);
+        let ignore_unclaimed = self.configuration.boolean(&IGNORE_UNCLAIMED_STATE);
         main.run_blocking(
-            move || Sources::open(&deployment::sources(&graph), &environment, &BTreeMap::new()),
-            |master, main, opened| match opened {
-                Ok(sources) => {
-                    master.sources = sources;
-                    master.start_discovery(main);
-                    master.request_slots(main);
+            move || find_restore(&*environment.stores, &path, &graph, ordinal, ignore_unclaimed),
+            |master, main, found| match found {
+                Ok(restore) => {
+                    if let Some(checkpoint) = restore.checkpoint() {
+                        master.checkpoints.number_from(CheckpointId(checkpoint.manifest.checkpoint.0 + 1));
+                    }
+                    master.initial = restore.clone();
+                    master.start(restore, main);
                 }
                 Err(cause) => master.fail(cause, main),
             },
         );
     }
 
-    fn request_slots(&mut self, main: &MainThread<Self>) {
+    /// Opens sources and sinks with the state of a checkpoint, then has the tasks deployed with theirs.
+    fn start(&mut self, restore: JobRestore, main: &MainThread<Self>) {
+        let (graph, environment) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment));
+        let (sources, sinks, job) = (deployment::sources(&graph), deployment::sinks(&graph), self.execution.job());
+        if sources.is_empty() && sinks.is_empty() {
+            return self.request_slots(restore, main);
+        }
+        main.run_blocking(
+            move || {
+                let committers = Committers::open(&sinks, &environment, job, &restore)?;
+                Ok((Sources::open(&sources, &environment, &restore.sources())?, committers, restore))
+            },
+            |master, main, opened| match opened {
+                Ok((sources, committers, restore)) => {
+                    master.sources = sources;
+                    master.committers = Some(committers);
+                    master.start_discovery(main);
+                    master.request_slots(restore, main);
+                }
+                Err(cause) => master.fail(cause, main),
+            },
+        );
+    }
+
+    fn request_slots(&mut self, restore: JobRestore, main: &MainThread<Self>) {
         if !self.execution.schedule() {
             return;
         }
         self.after_change(main);
         let plan = SlotPlan::new(&self.graph);
+        if !self.executors.is_empty() {
+            return self.deploy(&plan, &restore, main);
+        }
         let request = RequestSlots { job: self.execution.job(), slots: plan.slots() };
         let slots = self.services.resource_manager.ask(request, Some(SLOT_REQUEST_TIMEOUT));
         main.when(slots, move |master, main, slots| match slots {
-            Ok(slots) => master.connect_executors(plan, slots, main),
+            Ok(slots) => master.connect_executors(plan, slots, restore, main),
             Err(cause) if cause.kind() == ErrorKind::Timeout => {
                 let message = format!("the job has waited {} s for {} slots", SLOT_REQUEST_TIMEOUT.as_secs(), plan.slots());
                 let cause = Error::new(ErrorKind::Timeout, message);
@@ -129,7 +209,7 @@ impl JobMaster {
         });
     }
 
-    fn connect_executors(&mut self, plan: SlotPlan, slots: Vec<SlotId>, main: &MainThread<Self>) {
+    fn connect_executors(&mut self, plan: SlotPlan, slots: Vec<SlotId>, restore: JobRestore, main: &MainThread<Self>) {
         let mut addresses: Vec<RpcAddress> = slots.iter().map(|slot| slot.executor.clone()).collect();
         addresses.dedup();
         let (service, caller) = (self.services.service.clone(), main.address().endpoint.clone());
@@ -143,22 +223,27 @@ impl JobMaster {
         main.when(connections, move |master, main, executors: Result<_>| match executors {
             Ok(executors) => {
                 master.executors = executors;
-                master.deploy(&plan, &slots, main);
+                master.slots = slots;
+                master.deploy(&plan, &restore, main);
             }
             Err(cause) => master.fail(cause, main),
         });
     }
 
     /// Sends each task executor its tasks, all at once.
-    fn deploy(&mut self, plan: &SlotPlan, slots: &[SlotId], main: &MainThread<Self>) {
+    fn deploy(&mut self, plan: &SlotPlan, restore: &JobRestore, main: &MainThread<Self>) {
         let attempts: Vec<ExecutionAttemptId> = self.execution.executions().map(|execution| execution.attempt).collect();
-        let configuration = Arc::new(Configuration(self.graph.configuration.clone()));
+        // What fails from here on was possible once.
+        self.execution.set_may_restart(self.configuration.may_restart());
+        let mut restores: BTreeMap<VertexId, Vec<Option<TaskRestore>>> =
+            self.graph.vertices.iter().map(|vertex| (vertex.id, restore.tasks(&self.graph, vertex))).collect();
         let mut tasks: BTreeMap<RpcAddress, Vec<TaskDescriptor>> = BTreeMap::new();
         for attempt in attempts {
             if self.execution.deploy(attempt) {
-                let executor = &slots[plan.slot_of(attempt.vertex, attempt.subtask)].executor;
+                let executor = &self.slots[plan.slot_of(attempt.vertex, attempt.subtask)].executor;
                 self.placement.insert(attempt, executor.clone());
-                let descriptor = deployment::task_descriptor(&self.graph, attempt, &configuration, self.start_ms);
+                let restored = restores.get_mut(&attempt.vertex).and_then(|tasks| tasks[attempt.subtask.0 as usize].take());
+                let descriptor = deployment::task_descriptor(&self.graph, attempt, &self.configuration, self.start_ms, restored);
                 tasks.entry(executor.clone()).or_default().push(descriptor);
             }
         }
@@ -169,11 +254,12 @@ impl JobMaster {
             main.when(submitted, move |master, main, submitted| {
                 if let Err(cause) = submitted {
                     for attempt in attempts {
-                        master.task_ended(attempt, ExecutionEnd::Failed(cause.clone()), None, main);
+                        master.task_ended(attempt, ExecutionEnd::Failed(cause.clone()), None, None, main);
                     }
                 }
             });
         }
+        self.start_checkpoints(main);
     }
 
     fn task_ended(
@@ -181,8 +267,13 @@ impl JobMaster {
         attempt: ExecutionAttemptId,
         end: ExecutionEnd,
         metrics: Option<TaskMetricsSnapshot>,
+        last_state: Option<TaskState>,
         main: &MainThread<Self>,
     ) {
+        if let (ExecutionEnd::Finished, Some(state), true) = (&end, last_state, self.execution.execution(attempt).is_some()) {
+            let acknowledged = self.checkpoints.task_finished(attempt, state);
+            self.acknowledged(acknowledged, main);
+        }
         let cancel = self.execution.ended(attempt, end, metrics);
         let passed = self.flushes.ended(attempt);
         self.answer_flushes(passed);
@@ -225,22 +316,19 @@ impl JobMaster {
         by_address.into_iter().map(|(address, attempts)| (&self.executors[address], attempts)).collect()
     }
 
-    /// Tells the Dispatcher how far the job is, if that has changed; and when it has ended, gives back what it held.
+    /// Tells the Dispatcher how far the job is, if that has changed; has it start again or end when it is time.
     fn after_change(&mut self, main: &MainThread<Self>) {
         main.assert_main_thread();
         let (state, job) = (self.execution.state(), self.execution.job());
-        if state == self.told {
-            return;
+        if state.is_terminal() {
+            return self.end(main);
         }
-        self.told = state;
-        if !state.is_terminal() {
-            return self.services.dispatcher.tell(JobStateChanged { job, state });
+        if state != self.told {
+            self.told = state;
+            self.services.dispatcher.tell(JobStateChanged { job, state });
         }
-        self.services.resource_manager.tell(ReleaseSlots { job });
-        let result = JobResult { state, error: self.execution.failure().cloned(), metrics: self.metrics(&BTreeMap::new()) };
-        self.services.dispatcher.tell(JobEnded { job, result });
-        if let Some(closing) = self.closing.take() {
-            let _ = closing.send(());
+        if state == JobState::Restarting {
+            self.prepare_restart(main);
         }
     }
 
@@ -251,7 +339,12 @@ impl JobMaster {
             let subtasks = executions.filter_map(|execution| execution.metrics.as_ref().or_else(|| live.get(&execution.attempt)));
             VertexMetrics::aggregate(vertex.vertex, &vertex.name, vertex.executions.len() as u32, subtasks)
         });
-        JobMetrics { vertices: vertices.collect() }
+        JobMetrics {
+            vertices: vertices.collect(),
+            restarts: self.restarts,
+            last_failure: self.last_failure.as_ref().map(ToString::to_string),
+            checkpoints: self.checkpoints.counts(),
+        }
     }
 }
 
@@ -266,18 +359,21 @@ impl RpcEndpoint for JobMaster {
             .with::<AwaitJobFlush>()
             .with::<CancelExecution>()
             .with::<StopExecution>()
+            .with::<StopExecutionWithSavepoint>()
+            .with::<AcknowledgeCheckpoint>()
+            .with::<DeclineCheckpoint>()
             .with::<RequestJobMetrics>()
     }
 
     fn on_start(&mut self, main: &MainThread<Self>) -> Result<()> {
-        self.open_sources(main);
+        self.recover(main);
         Ok(())
     }
 
     /// Ends once the job has; a job that still runs is cancelled.
     fn on_stop(&mut self, main: &MainThread<Self>) -> BoxFuture<'static, Result<()>> {
         let (closing, closed) = oneshot::channel();
-        if !self.execution.state().is_terminal() {
+        if !self.has_ended() {
             self.closing = Some(closing);
             self.cancel(main);
         }
@@ -288,8 +384,11 @@ impl RpcEndpoint for JobMaster {
 impl Handle<UpdateTask> for JobMaster {
     fn handle(&mut self, call: UpdateTask, main: &MainThread<Self>) -> Answer<()> {
         match call.update {
-            TaskUpdate::Running => self.execution.running(call.attempt),
-            TaskUpdate::Ended { end, metrics } => self.task_ended(call.attempt, end, metrics, main),
+            TaskUpdate::Running => {
+                self.execution.running(call.attempt);
+                self.try_savepoint(main);
+            }
+            TaskUpdate::Ended { end, metrics, last_state } => self.task_ended(call.attempt, end, metrics, last_state, main),
         }
         Ok(()).into()
     }
@@ -345,6 +444,12 @@ impl Handle<RequestJobMetrics> for JobMaster {
             main.call_async(move |master, _| Ok(master.metrics(&live))).await
         })
     }
+}
+
+/// The attempts of a job in which a flush ends.
+fn sink_attempts(execution: &ExecutionGraph, graph: &JobGraph) -> BTreeSet<ExecutionAttemptId> {
+    let attempts = execution.executions().map(|execution| execution.attempt);
+    attempts.filter(|attempt| deployment::has_sink(graph, attempt.vertex)).collect()
 }
 
 /// The error for a job that has no running master any more.

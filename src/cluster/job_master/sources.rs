@@ -45,7 +45,6 @@ impl Sources {
 
     /// What a checkpoint keeps, asked when all its barriers have passed: `received` says how many splits each reader had received by then
     /// in this attempt ([`SplitCoordinator::unassigned`]).
-    #[expect(dead_code, reason = "the contract of checkpoints, which come next")]
     pub(super) fn snapshot(&self, received: impl Fn(OperatorId, SubtaskIndex) -> u64) -> BTreeMap<OperatorId, SourceCheckpoint> {
         let checkpoint = |(operator, source): (&OperatorId, &CoordinatedSource)| {
             let unassigned = source.coordinator.unassigned(|subtask| received(*operator, subtask));
@@ -55,7 +54,6 @@ impl Sources {
     }
 
     /// The checkpoint of [`Sources::snapshot`] is complete.
-    #[expect(dead_code, reason = "the contract of checkpoints, which come next")]
     pub(super) fn completed(&mut self, received: impl Fn(OperatorId, SubtaskIndex) -> u64) {
         for (operator, source) in &mut self.0 {
             source.coordinator.forget(|subtask| received(*operator, subtask));

@@ -17,6 +17,7 @@ use crate::cluster::{AwaitResult, Dispatcher, JobResult, MiniCluster, MiniCluste
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::JobGraph;
 use crate::rpc::Gateway;
+use crate::runtime::checkpoint::LocalStores;
 use crate::runtime::state::MemoryManager;
 use crate::runtime::{
     ConnectorFactory, Environment, FlushId, Operator, OperatorContext, OperatorFactory, Output, ReaderContext, ResultHub,
@@ -110,7 +111,9 @@ impl OperatorFactory for TestOperators {
             return Err(Error::new(ErrorKind::OutOfMemory, "too big"));
         }
         Ok(match spec {
-            OperatorSpec::Collect { result, .. } => Box::new(Collect(context.environment.results.take(*result)?)),
+            OperatorSpec::Collect { result, .. } => {
+                Box::new(Collect(context.environment.results.take(*result, context.restored, false)?))
+            }
             _ => Box::new(Named(context.name.clone())),
         })
     }
@@ -314,6 +317,7 @@ impl World {
             connectors: Arc::new(TestConnectors),
             operators: Arc::new(TestOperators { built: AtomicU64::new(0) }),
             results: results.clone(),
+            stores: Arc::new(LocalStores::default()),
         });
         let cluster = MiniCluster::start(environment, MemoryManager::new(0), options).unwrap();
         World { dispatcher: cluster.dispatcher(), cluster, results, next_result: AtomicU64::new(1) }

@@ -5,7 +5,8 @@
 //! injected in different orders on different channels delay each other but never lock the task up. An element that has gone on is
 //! dropped when it comes again on a channel that had not waited for it.
 
-use crate::runtime::{FlushId, StreamElement};
+use crate::runtime::FlushId;
+use crate::runtime::checkpoint::CheckpointBarrier;
 use crate::types::CheckpointId;
 
 /// An element that is aligned.
@@ -14,17 +15,7 @@ pub enum Aligned {
     /// A flush.
     Flush(FlushId),
     /// A checkpoint barrier.
-    Barrier(CheckpointId),
-}
-
-impl Aligned {
-    /// As it travels.
-    pub fn element(self) -> StreamElement {
-        match self {
-            Aligned::Flush(id) => StreamElement::Flush(id),
-            Aligned::Barrier(id) => StreamElement::Barrier(id),
-        }
-    }
+    Barrier(CheckpointBarrier),
 }
 
 /// The alignment of a task over all channels of all inputs.
@@ -56,7 +47,7 @@ impl Aligner {
         assert!(self.waiting[channel].is_none(), "a blocked channel gives nothing");
         let gone = match element {
             Aligned::Flush(id) => self.flushed.is_some_and(|flushed| id <= flushed),
-            Aligned::Barrier(id) => self.checkpointed.is_some_and(|checkpointed| id <= checkpointed),
+            Aligned::Barrier(barrier) => self.checkpointed.is_some_and(|checkpointed| barrier.id <= checkpointed),
         };
         if !gone {
             self.waiting[channel] = Some(element);
@@ -75,20 +66,38 @@ impl Aligner {
         let element = self.waiting.iter().flatten().min().copied().filter(|_| all_wait)?;
         match element {
             Aligned::Flush(id) => self.flushed = Some(id),
-            Aligned::Barrier(id) => self.checkpointed = Some(id),
+            Aligned::Barrier(barrier) => self.checkpointed = Some(barrier.id),
         }
-        let unblock: Vec<usize> = (0..self.waiting.len()).filter(|channel| self.waiting[*channel] == Some(element)).collect();
-        unblock.iter().for_each(|channel| self.waiting[*channel] = None);
+        let unblock = self.release(|waiting| waiting == element);
         Some(Completed { element, unblock })
+    }
+
+    /// A checkpoint was given up: nobody waits for its barriers any more, and those still to come are dropped. Gives the channels that
+    /// are free again.
+    pub fn abort(&mut self, checkpoint: CheckpointId) -> Vec<usize> {
+        self.checkpointed = self.checkpointed.max(Some(checkpoint));
+        self.release(|waiting| matches!(waiting, Aligned::Barrier(barrier) if barrier.id <= checkpoint))
+    }
+
+    fn release(&mut self, is_released: impl Fn(Aligned) -> bool) -> Vec<usize> {
+        let waits = |channel: &usize| self.waiting[*channel].is_some_and(&is_released);
+        let released: Vec<usize> = (0..self.waiting.len()).filter(waits).collect();
+        released.iter().for_each(|channel| self.waiting[*channel] = None);
+        released
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::checkpoint::CheckpointKind;
 
     const FLUSH: Aligned = Aligned::Flush(FlushId(1));
-    const BARRIER: Aligned = Aligned::Barrier(CheckpointId(1));
+    const BARRIER: Aligned = barrier(1);
+
+    const fn barrier(id: u64) -> Aligned {
+        Aligned::Barrier(CheckpointBarrier { id: CheckpointId(id), kind: CheckpointKind::Checkpoint })
+    }
 
     #[test]
     fn an_element_goes_on_when_all_channels_have_it() {
@@ -107,6 +116,18 @@ mod tests {
         aligner.arrive(0, BARRIER);
         aligner.end(1);
         assert_eq!(aligner.complete(), Some(Completed { element: BARRIER, unblock: vec![0] }));
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_given_up_blocks_nobody() {
+        let mut aligner = Aligner::new(2);
+        assert!(aligner.arrive(0, barrier(1)));
+        assert_eq!(aligner.abort(CheckpointId(1)), [0]);
+        assert!(!aligner.arrive(1, barrier(1)), "it comes too late");
+        assert!(aligner.arrive(0, barrier(2)));
+        assert!(aligner.arrive(1, barrier(2)));
+        assert_eq!(aligner.complete(), Some(Completed { element: barrier(2), unblock: vec![0, 1] }));
+        assert_eq!(aligner.abort(CheckpointId(1)), [0; 0], "news that is old");
     }
 
     #[test]

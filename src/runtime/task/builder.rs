@@ -40,10 +40,12 @@ pub(super) fn build(
         let context = operator_context(descriptor, operator, environment);
         metrics.operators.push((operator.id, operator.name.clone(), Arc::clone(&context.metrics)));
         let port = Port {
+            id: operator.id,
             name: operator.name.clone(),
             links: operator.links.clone(),
             metrics: Arc::clone(&context.metrics),
             emitted: Watermark::MIN,
+            prepared: Vec::new(),
         };
         let named = |error: Error| error.in_operator(&operator.name);
         match environment.operators.build_source(&operator.spec, &context).map_err(named)? {
@@ -104,6 +106,7 @@ fn operator_context(descriptor: &TaskDescriptor, operator: &ChainedOperator, env
         key_groups: KeyGroupRange::of_subtask(attempt.subtask, parallelism, max_parallelism),
         configuration: Arc::clone(&descriptor.configuration),
         job_start_ms: descriptor.job_start_ms,
+        restored: descriptor.restore.as_ref().map(|restore| restore.checkpoint),
         environment: Arc::clone(environment),
         metrics: Arc::new(OperatorMetrics::default()),
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Configuration;
+use crate::runtime::checkpoint::TaskRestore;
 use crate::stream_graph::{OperatorSpec, Partitioner};
 use crate::types::{InputNumber, JobId, OperatorId, SubtaskIndex, VertexId};
 
@@ -110,6 +111,8 @@ pub struct TaskDescriptor {
     pub gates: Vec<InputGateDescriptor>,
     /// Outputs that leave the chain.
     pub partitions: Vec<ResultPartitionDescriptor>,
+    /// The state that it starts from.
+    pub restore: Option<TaskRestore>,
 }
 
 impl TaskDescriptor {

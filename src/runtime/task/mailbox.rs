@@ -16,7 +16,8 @@ use std::task::{Wake, Waker};
 use futures::task::AtomicWaker;
 
 use crate::runtime::Split;
-use crate::types::OperatorId;
+use crate::runtime::checkpoint::CheckpointBarrier;
+use crate::types::{CheckpointId, OperatorId};
 
 /// A request to a task.
 #[derive(Debug)]
@@ -25,6 +26,12 @@ pub enum Mail {
     Cancel,
     /// End the input: the sources stop reading and the task finishes as if they had ended (stop without savepoint).
     StopSources,
+    /// Take this checkpoint: the sources put its barrier into the stream.
+    TriggerCheckpoint(CheckpointBarrier),
+    /// A checkpoint is complete.
+    CheckpointCompleted(CheckpointId),
+    /// A checkpoint was given up: nobody waits for it any more.
+    CheckpointAborted(CheckpointId),
     /// More splits for a source, pushed by its enumerator.
     AddSplits {
         /// The source.

@@ -5,6 +5,8 @@
 //!
 //! The end: the maximal watermark is never passed down by an operator. When an operator's input has ended the chain calls `end_input`,
 //! gives it the maximal watermark, then `finish`, and only then goes on to the next one. So no row can come after the end of time.
+//!
+//! A barrier goes into all partitions, then the state of all operators is frozen: between the two nothing runs.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,18 +14,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use super::ChainLink;
-use super::alignment::Aligned;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ResultPartition;
-use crate::runtime::{Operator, OperatorMetrics, Output, SourceOperator, SourceStatus, StreamElement, WatermarkStatus};
-use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
+use crate::runtime::checkpoint::{OperatorSnapshot, RestoredTask};
+use crate::runtime::{
+    Committable, FlushId, Operator, OperatorMetrics, Output, SourceOperator, SourceStatus, StateTable, StateTableSnapshot,
+    StreamElement, WatermarkStatus,
+};
+use crate::types::{Batch, CheckpointId, InputNumber, KeyGroupRange, OperatorId, Watermark, WatermarkSteps};
 
 /// Where an operator stands and what came out of it.
 pub(super) struct Port {
+    pub(super) id: OperatorId,
     pub(super) name: String,
     pub(super) links: Vec<ChainLink>,
     pub(super) metrics: Arc<OperatorMetrics>,
     pub(super) emitted: Watermark,
+    /// What a sink has prepared, at which checkpoint, that no checkpoint has yet of which it is known to be complete.
+    pub(super) prepared: Vec<(Option<CheckpointId>, Committable)>,
 }
 
 /// An operator in its place.
@@ -100,14 +108,64 @@ impl OperatorChain {
         self.partitions.iter_mut().try_for_each(|partition| partition.watermark_status(status))
     }
 
-    /// A flush or barrier has come on all channels. A flush goes through all operators; both go into all partitions.
-    pub(super) fn align(&mut self, element: Aligned) -> Result<()> {
-        if let Aligned::Flush(_) = element {
-            for position in self.positions() {
-                self.call(position, |operator, output| operator.flush(output))?;
-            }
+    /// A flush has come on all channels: it goes through all operators into all partitions.
+    pub(super) fn flush(&mut self, id: FlushId) -> Result<()> {
+        for position in self.positions() {
+            self.call(position, |operator, output| operator.flush(output))?;
         }
-        self.control(element.element())
+        self.control(StreamElement::Flush(id))
+    }
+
+    /// The frozen state of all operators at a barrier, or (none) at their end.
+    pub(super) fn snapshot(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<OperatorSnapshot>> {
+        let mut snapshots = Vec::with_capacity(self.nodes.len() + 1);
+        if let Some(source) = &mut self.source {
+            let tables = freeze(source.operator.state()).map_err(|error| error.in_operator(&source.port.name))?;
+            snapshots.push(source.port.snapshot(tables));
+        }
+        for node in &mut self.nodes {
+            let prepared = node.operator.prepare_commit(checkpoint);
+            let frozen = prepared.and_then(|prepared| Ok((freeze(node.operator.state())?, prepared)));
+            let (tables, prepared) = frozen.map_err(|error| error.in_operator(&node.port.name))?;
+            node.port.prepared.extend(prepared.into_iter().map(|committable| (checkpoint, committable)));
+            snapshots.push(node.port.snapshot(tables));
+        }
+        Ok(snapshots)
+    }
+
+    /// Fills the operators with the state of a checkpoint.
+    pub(super) fn restore(&mut self, restored: &RestoredTask, range: KeyGroupRange) -> Result<()> {
+        if let Some(source) = &mut self.source {
+            fill(source.operator.state(), restored, &source.port, range)?;
+        }
+        self.nodes.iter_mut().try_for_each(|node| fill(node.operator.state(), restored, &node.port, range))
+    }
+
+    /// Says again how far event time had come when the state was taken: what has no state of its own would not know.
+    pub(super) fn restore_watermarks(&mut self, restored: &RestoredTask) -> Result<()> {
+        let emitted = |port: &Port| restored.operators.get(&port.id).map_or(Watermark::MIN, |operator| operator.output_watermark);
+        if let OperatorChain { source: Some(source), nodes, partitions, running } = self {
+            let watermark = emitted(&source.port);
+            let reach = Reach { nodes, base: 1, partitions, running };
+            ChainOutput { port: &mut source.port, reach }.watermark(watermark)?;
+        } else {
+            self.watermark(restored.input_watermark)?;
+        }
+        for position in self.positions() {
+            let watermark = emitted(&self.nodes[position - self.base()].port);
+            self.call(position, |_, output| output.watermark(watermark))?;
+        }
+        Ok(())
+    }
+
+    /// A checkpoint is complete.
+    pub(super) fn checkpoint_completed(&mut self, checkpoint: CheckpointId) -> Result<()> {
+        let tell = |node: &mut Node| {
+            node.port.prepared.retain(|(prepared, _)| prepared.is_none_or(|prepared| prepared > checkpoint));
+            let told = node.operator.checkpoint_completed(checkpoint);
+            told.map_err(|error| error.in_operator(&node.port.name))
+        };
+        self.nodes.iter_mut().try_for_each(tell)
     }
 
     /// A control element that concerns no operator goes into all partitions.
@@ -120,8 +178,8 @@ impl OperatorChain {
         self.call(0, |operator, output| operator.end_input(input, output))
     }
 
-    /// All inputs of the head have ended: ends all operators, then all partitions.
-    pub(super) fn finish(&mut self) -> Result<()> {
+    /// All inputs of the head have ended: ends all operators. The partitions get the last watermark, and wait for their end.
+    pub(super) fn finish_operators(&mut self) -> Result<()> {
         for position in self.positions() {
             if position > 0 {
                 let input = self.input_of(position);
@@ -132,10 +190,13 @@ impl OperatorChain {
                 operator.finish(output)
             })?;
         }
-        self.partitions.iter_mut().try_for_each(|partition| {
-            partition.watermark(Watermark::MAX);
-            partition.finish()
-        })
+        self.partitions.iter_mut().for_each(|partition| partition.watermark(Watermark::MAX));
+        Ok(())
+    }
+
+    /// Nothing more comes out.
+    pub(super) fn finish_partitions(&mut self) -> Result<()> {
+        self.partitions.iter_mut().try_for_each(ResultPartition::finish)
     }
 
     /// Which input of a chained operator its predecessor feeds.
@@ -239,6 +300,39 @@ impl OperatorChain {
         let last = self.nodes.last().map(|node| &node.port).or(self.source.as_ref().map(|source| &source.port));
         last.map_or(Watermark::MIN, |port| port.emitted)
     }
+}
+
+impl Port {
+    fn snapshot(&self, tables: FrozenTables) -> OperatorSnapshot {
+        // Also what was prepared for a checkpoint that failed: it is made visible with the next one.
+        let committables = self.prepared.iter().map(|(_, committable)| committable.clone()).collect();
+        OperatorSnapshot { operator: self.id, output_watermark: self.emitted, tables, committables }
+    }
+}
+
+/// Tables of an operator, frozen.
+type FrozenTables = Vec<(&'static str, StateTableSnapshot)>;
+
+fn freeze(tables: Vec<(&'static str, &mut dyn StateTable)>) -> Result<FrozenTables> {
+    tables.into_iter().map(|(name, table)| Ok((name, table.snapshot()?))).collect()
+}
+
+/// Fills the tables of an operator. Rows of a table that it does not have are an error: they would be lost.
+fn fill(
+    mut tables: Vec<(&'static str, &mut dyn StateTable)>,
+    restored: &RestoredTask,
+    port: &Port,
+    range: KeyGroupRange,
+) -> Result<()> {
+    let Some(operator) = restored.operators.get(&port.id) else { return Ok(()) };
+    for (name, rows) in &operator.tables {
+        let Some((_, table)) = tables.iter_mut().find(|(known, _)| known == name) else {
+            let error = Error::new(ErrorKind::DataFormat, format!("the checkpoint has state \"{name}\", the operator does not"));
+            return Err(error.with_hint("restore it with the version that took it").in_operator(&port.name));
+        };
+        table.restore(rows, range).map_err(|error| error.in_operator(&port.name))?;
+    }
+    Ok(())
 }
 
 /// The operators behind one, and the partitions.

@@ -33,9 +33,10 @@ use super::{Mail, Mailbox, SplitProvider, TaskDescriptor, TaskHandle, TaskMetric
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::checkpoint::{CheckpointBarrier, CheckpointResponder, RestoredTask, TaskSnapshot};
 use crate::runtime::state::{MemoryManager, MemoryShare};
 use crate::runtime::{Environment, FlushId, SourceStatus, Split, StreamElement};
-use crate::types::{InputNumber, OperatorId, SubtaskIndex};
+use crate::types::{CheckpointId, InputNumber, KeyGroupRange, OperatorId, SubtaskIndex};
 
 /// Batches that a task processes before it lets others run.
 pub const STEP_BUDGET: usize = 16;
@@ -43,6 +44,8 @@ pub const STEP_BUDGET: usize = 16;
 /// What a task uses of the task executor that runs it.
 #[derive(Clone)]
 pub struct TaskServices {
+    /// Who takes its snapshots.
+    pub checkpoints: Arc<dyn CheckpointResponder>,
     /// Channels.
     pub shuffle: Arc<ShuffleEnvironment>,
     /// Where sources get their splits.
@@ -106,6 +109,21 @@ struct Work {
     /// The last flush that passed the whole chain.
     flushed: watch::Sender<Option<FlushId>>,
     opened: bool,
+    checkpoints: Checkpoints,
+}
+
+/// Where a task is with its checkpoints.
+struct Checkpoints {
+    responder: Arc<dyn CheckpointResponder>,
+    /// What the task starts from, until it does.
+    restored: Option<RestoredTask>,
+    key_groups: KeyGroupRange,
+    /// The last one that was given up.
+    aborted: Option<CheckpointId>,
+    /// The task has passed the barrier of a savepoint with which its job stops: nothing runs until that is complete, or was given up.
+    suspended: Option<CheckpointBarrier>,
+    /// Whether the last state of the task is wanted when it has finished.
+    keeps_last_state: bool,
 }
 
 /// Where a source task is with its splits.
@@ -116,14 +134,18 @@ struct SourceInput {
     /// It has nothing to read before an answer comes.
     starved: bool,
     no_more: bool,
+    /// How many splits it was given since the task started.
+    received: u64,
 }
 
 impl StreamTask {
-    /// Builds the operators and channels of a task. Nothing runs before it is polled.
+    /// Builds the operators and channels of a task, which starts from `restored` (what its descriptor names, read). Nothing runs before
+    /// it is polled.
     pub fn new(
         descriptor: TaskDescriptor,
         environment: Arc<Environment>,
         services: &TaskServices,
+        restored: Option<RestoredTask>,
     ) -> Result<(StreamTask, TaskHandle)> {
         let name = descriptor.display_name();
         let mailbox = Mailbox::new();
@@ -136,7 +158,17 @@ impl StreamTask {
         counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
         let latency_markers = source.and_then(|_| LatencyMarkers::new(&descriptor.configuration));
-        let source = source.map(|operator| SourceInput { operator, provider, request: None, starved: false, no_more: false });
+        let new_source =
+            |operator| SourceInput { operator, provider, request: None, starved: false, no_more: false, received: 0 };
+        let source = source.map(new_source);
+        let checkpoints = Checkpoints {
+            responder: Arc::clone(&services.checkpoints),
+            restored,
+            key_groups: KeyGroupRange::of_subtask(descriptor.attempt.subtask, descriptor.parallelism, descriptor.max_parallelism),
+            aborted: None,
+            suspended: None,
+            keeps_last_state: descriptor.configuration.keeps_state(),
+        };
         let (status, watched) = watch::channel(TaskStatus::Created);
         let metrics = Arc::new(metrics);
         let (flushed, passed) = watch::channel(None);
@@ -151,7 +183,17 @@ impl StreamTask {
             clock,
             status,
             metrics,
-            work: Some(Work { chain, context: contexts, input, source, latency_markers, memory, flushed, opened: false }),
+            work: Some(Work {
+                chain,
+                context: contexts,
+                input,
+                source,
+                latency_markers,
+                memory,
+                flushed,
+                opened: false,
+                checkpoints,
+            }),
             waiting: Waiting::Idle,
             alarm: Alarm::default(),
         };
@@ -225,6 +267,9 @@ impl StreamTask {
                 return Ok(Progress::End);
             }
         }
+        if work.checkpoints.suspended.is_some() {
+            return Ok(Progress::Wait(Waiting::Idle));
+        }
         let progress = work.run(&self.clock, &self.waker, self.subtask, &self.metrics, budget)?;
         self.order_wake_up();
         Ok(progress)
@@ -260,6 +305,11 @@ impl Work {
         for (node, context) in self.chain.nodes.iter_mut().zip(&self.context.nodes) {
             node.operator.open(context).map_err(|error| error.in_operator(&node.port.name))?;
         }
+        if let Some(restored) = self.checkpoints.restored.take() {
+            self.chain.restore(&restored, self.checkpoints.key_groups)?;
+            self.input.restore_watermark(restored.input_watermark);
+            self.chain.restore_watermarks(&restored)?;
+        }
         let needs_splits = self.chain.source.as_ref().is_some_and(|source| source.operator.needs_splits());
         if let Some(source) = &mut self.source
             && needs_splits
@@ -273,11 +323,23 @@ impl Work {
     fn mail(&mut self, mail: Mail) -> Result<bool> {
         match mail {
             Mail::Cancel => Err(cancelled()),
-            Mail::StopSources if self.source.is_some() => {
-                self.chain.finish()?;
+            // Behind a savepoint nothing comes that could be processed to the end.
+            Mail::StopSources if self.source.is_some() && self.checkpoints.suspended.is_none() => {
+                self.finish_chain()?;
                 Ok(true)
             }
             Mail::StopSources => Ok(false),
+            Mail::TriggerCheckpoint(barrier) => {
+                if self.source.is_some() {
+                    self.barrier(barrier)?;
+                }
+                Ok(false)
+            }
+            Mail::CheckpointCompleted(checkpoint) => self.checkpoint_completed(checkpoint),
+            Mail::CheckpointAborted(checkpoint) => {
+                self.checkpoint_aborted(checkpoint)?;
+                Ok(false)
+            }
             Mail::AddSplits { operator, splits, no_more } => {
                 self.add_splits(operator, splits, no_more)?;
                 Ok(false)
@@ -291,6 +353,7 @@ impl Work {
             return Ok(());
         }
         if !splits.is_empty() {
+            input.received += splits.len() as u64;
             source.operator.add_splits(splits).map_err(|error| error.in_operator(&source.port.name))?;
             input.starved = false;
         }
@@ -327,7 +390,8 @@ impl Work {
                 break;
             }
         }
-        if !matches!(progress, Progress::End) && self.chain.is_satisfied() {
+        let goes_on = !matches!(progress, Progress::End) && self.checkpoints.suspended.is_none();
+        if goes_on && self.chain.is_satisfied() {
             self.end_early()?;
             progress = Progress::End;
         }
@@ -337,7 +401,7 @@ impl Work {
 
     fn poll_input(&mut self, clock: &dyn Clock, metrics: &TaskMetrics) -> Result<Progress> {
         let Some(event) = self.input.next()? else {
-            return Ok(Progress::Wait(Waiting::Idle));
+            return self.after_input(Progress::Wait(Waiting::Idle));
         };
         match event {
             InputEvent::Batch(input, batch) => {
@@ -357,11 +421,27 @@ impl Work {
             }
             InputEvent::EndOfInput(input) => self.chain.end_input(input)?,
         }
+        self.after_input(Progress::More)
+    }
+
+    /// Ends the task when all its input was processed.
+    fn after_input(&mut self, progress: Progress) -> Result<Progress> {
+        if self.checkpoints.suspended.is_some() {
+            return Ok(Progress::Wait(Waiting::Idle));
+        }
         if self.input.is_finished() {
             self.finish()?;
             return Ok(Progress::End);
         }
-        Ok(Progress::More)
+        Ok(progress)
+    }
+
+    /// A flush or barrier has come on all channels.
+    fn align(&mut self, element: Aligned) -> Result<()> {
+        match element {
+            Aligned::Flush(id) => self.flush(id),
+            Aligned::Barrier(barrier) => self.barrier(barrier),
+        }
     }
 
     /// When the chain, or a latency marker, wants to be looked after.
@@ -378,12 +458,54 @@ impl Work {
     }
 
     /// Passes the chain, then tells whoever waits for it.
-    fn align(&mut self, element: Aligned) -> Result<()> {
-        self.chain.align(element)?;
-        if let Aligned::Flush(id) = element {
-            self.flushed.send_replace(Some(id));
-        }
+    fn flush(&mut self, id: FlushId) -> Result<()> {
+        self.chain.flush(id)?;
+        self.flushed.send_replace(Some(id));
         Ok(())
+    }
+
+    /// Puts the barrier into all partitions and hands over the frozen state.
+    fn barrier(&mut self, barrier: CheckpointBarrier) -> Result<()> {
+        if self.checkpoints.aborted.is_some_and(|aborted| barrier.id <= aborted) {
+            return Ok(());
+        }
+        if barrier.kind.drains() {
+            self.end_open_inputs()?;
+            self.chain.finish_operators()?;
+        }
+        self.chain.control(StreamElement::Barrier(barrier))?;
+        self.acknowledge(Some(barrier))?;
+        self.checkpoints.suspended = barrier.kind.stops().then_some(barrier);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, barrier: Option<CheckpointBarrier>) -> Result<()> {
+        let operators = self.chain.snapshot(barrier.map(|barrier| barrier.id))?;
+        let splits_received = self.source.as_ref().map_or(0, |source| source.received);
+        let input_watermark = self.input.watermark();
+        self.checkpoints.responder.acknowledge(TaskSnapshot { barrier, input_watermark, splits_received, operators });
+        Ok(())
+    }
+
+    /// Whether the task has ended by it: the savepoint with which its job stops is complete.
+    fn checkpoint_completed(&mut self, checkpoint: CheckpointId) -> Result<bool> {
+        self.chain.checkpoint_completed(checkpoint)?;
+        let stops = self.checkpoints.suspended.is_some_and(|barrier| barrier.id == checkpoint);
+        if stops {
+            self.chain.finish_partitions()?;
+        }
+        Ok(stops)
+    }
+
+    fn checkpoint_aborted(&mut self, checkpoint: CheckpointId) -> Result<()> {
+        self.checkpoints.aborted = self.checkpoints.aborted.max(Some(checkpoint));
+        self.input.abort_checkpoint(checkpoint);
+        match self.checkpoints.suspended.take_if(|barrier| barrier.id <= checkpoint) {
+            Some(barrier) if barrier.kind.drains() => {
+                Err(Error::new(ErrorKind::JobFailed, "the savepoint failed after everything was drained for it"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn poll_source(&mut self, context: &mut Context<'_>, subtask: SubtaskIndex) -> Result<Progress> {
@@ -401,7 +523,7 @@ impl Work {
                     Ok(Progress::More)
                 }
                 SourceStatus::Flush(id) => {
-                    self.align(Aligned::Flush(id))?;
+                    self.flush(id)?;
                     Ok(Progress::More)
                 }
                 SourceStatus::End => {
@@ -415,7 +537,16 @@ impl Work {
     /// Ends the chain, unless what a short input has left behind is too much already: no result may come of that.
     fn finish(&mut self) -> Result<()> {
         self.memory.report(self.chain.state_bytes())?;
-        self.chain.finish()
+        self.finish_chain()
+    }
+
+    /// Ends the operators, hands over their last state, and ends the partitions.
+    fn finish_chain(&mut self) -> Result<()> {
+        self.chain.finish_operators()?;
+        if self.checkpoints.keeps_last_state {
+            self.acknowledge(None)?;
+        }
+        self.chain.finish_partitions()
     }
 
     /// Sees whether the enumerator has answered.
@@ -434,11 +565,12 @@ impl Work {
 
     /// Nobody wants more: ends as if the input had.
     fn end_early(&mut self) -> Result<()> {
-        for input in self.input.open_inputs() {
-            let input: InputNumber = input;
-            self.chain.end_input(input)?;
-        }
-        self.chain.finish()
+        self.end_open_inputs()?;
+        self.finish_chain()
+    }
+
+    fn end_open_inputs(&mut self) -> Result<()> {
+        self.input.open_inputs().into_iter().try_for_each(|input: InputNumber| self.chain.end_input(input))
     }
 
     fn report(&mut self, metrics: &TaskMetrics) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::runtime::channel::InputGate;
 use crate::runtime::time::WatermarkValve;
 use crate::runtime::{StreamElement, WatermarkStatus};
-use crate::types::{Batch, InputNumber, Watermark};
+use crate::types::{Batch, CheckpointId, InputNumber, Watermark};
 
 /// What happens to the head of a chain.
 #[derive(Debug)]
@@ -64,6 +64,11 @@ impl TaskInput {
         self.valve.current()
     }
 
+    /// Event time had come this far when the checkpoint was taken that the task starts from: nothing before it is said again.
+    pub(super) fn restore_watermark(&mut self, watermark: Watermark) {
+        self.valve.restore(watermark);
+    }
+
     /// Whether all inputs have ended and all events were taken.
     pub(super) fn is_finished(&self) -> bool {
         self.pending.is_empty() && self.gates.iter().all(|gate| gate.gate.is_finished())
@@ -117,7 +122,7 @@ impl TaskInput {
                 self.pending.extend(output.status.map(InputEvent::Status));
             }
             StreamElement::LatencyMarker(sent) => self.pending.push_back(InputEvent::LatencyMarker(sent)),
-            StreamElement::Barrier(id) => self.arrive(gate, channel_in_gate, Aligned::Barrier(id)),
+            StreamElement::Barrier(barrier) => self.arrive(gate, channel_in_gate, Aligned::Barrier(barrier)),
             StreamElement::Flush(id) => self.arrive(gate, channel_in_gate, Aligned::Flush(id)),
             StreamElement::EndOfData => self.end(gate, channel),
         }
@@ -145,11 +150,22 @@ impl TaskInput {
     fn complete_alignments(&mut self) {
         while let Some(Completed { element, unblock }) = self.aligner.complete() {
             self.pending.push_back(InputEvent::Aligned(element));
-            for channel in unblock {
-                let owner = self.gates.partition_point(|gate| gate.first_channel <= channel) - 1;
-                let gate = &mut self.gates[owner];
-                gate.gate.unblock(channel - gate.first_channel);
-            }
+            self.unblock(&unblock);
+        }
+    }
+
+    /// A checkpoint was given up: what waits for its barriers goes on.
+    pub(super) fn abort_checkpoint(&mut self, checkpoint: CheckpointId) {
+        let unblock = self.aligner.abort(checkpoint);
+        self.unblock(&unblock);
+        self.complete_alignments();
+    }
+
+    fn unblock(&mut self, channels: &[usize]) {
+        for channel in channels {
+            let owner = self.gates.partition_point(|gate| gate.first_channel <= *channel) - 1;
+            let gate = &mut self.gates[owner];
+            gate.gate.unblock(channel - gate.first_channel);
         }
     }
 }

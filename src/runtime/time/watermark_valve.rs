@@ -47,6 +47,11 @@ impl WatermarkValve {
         self.output
     }
 
+    /// Event time had come this far before a restart. The channels begin anew: until they have caught up, nothing is said.
+    pub fn restore(&mut self, watermark: Watermark) {
+        self.output = self.output.max(watermark);
+    }
+
     /// A channel has advanced; the new event time, if it rises.
     pub fn watermark(&mut self, channel: usize, watermark: Watermark) -> Option<Watermark> {
         let others = self.minimum(Some(channel));

@@ -182,6 +182,7 @@ impl ConnectorFactory for Factory {
 fn job() -> (TestJob, Journal) {
     let journal = Journal::default();
     let environment = Environment {
+        stores: Arc::new(crate::runtime::checkpoint::LocalStores::default()),
         clock: Arc::new(SystemClock::new()),
         functions: Arc::new(FunctionRegistry::default()),
         connectors: Arc::new(Factory(Journal::default())),

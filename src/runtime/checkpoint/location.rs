@@ -1,0 +1,91 @@
+//! Where the checkpoints of a job lie: a function of its settings and ids, so that whoever writes a part of one knows without being told.
+//!
+//! ```text
+//!   <execution.checkpointing.dir>/<job id>/chk-7/_metadata                 the manifest, written last
+//!                                         /chk-7/<vertex>-<subtask>.arrow  state of one subtask
+//!                                         /finished/…                      last state of subtasks that have finished
+//!   <execution.checkpointing.savepoint-dir>/savepoint-<job>-<n>/…          the same, with all that it needs
+//! ```
+
+use super::{CheckpointBarrier, MEMORY_SCHEME};
+use crate::config::{CHECKPOINT_DIR, Configuration, SAVEPOINT_DIR};
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::task::ExecutionAttemptId;
+use crate::types::JobId;
+
+/// Where the last state of finished subtasks lies, beside the checkpoints of the job.
+pub const FINISHED_DIRECTORY: &str = "finished";
+
+/// How much of a job's id stands in the name of a savepoint.
+const JOB_PREFIX: usize = 12;
+
+/// Where the checkpoints of a job lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateLocation {
+    job: JobId,
+    checkpoints: String,
+    savepoints: String,
+}
+
+impl StateLocation {
+    /// By the settings of a job. Without a directory, checkpoints are kept in memory, as in Flink.
+    pub fn new(job: JobId, configuration: &Configuration) -> Self {
+        let directory = |text: &str| text.trim().trim_end_matches('/').to_string();
+        let checkpoints = directory(configuration.text(&CHECKPOINT_DIR));
+        let checkpoints = if checkpoints.is_empty() { format!("{MEMORY_SCHEME}checkpoints") } else { checkpoints };
+        StateLocation { job, checkpoints, savepoints: directory(configuration.text(&SAVEPOINT_DIR)) }
+    }
+
+    /// The directory that holds all checkpoints of the job.
+    pub fn job_directory(&self) -> String {
+        format!("{}/{}", self.checkpoints, self.job)
+    }
+
+    /// Whether checkpoints outlive the process.
+    pub fn is_durable(&self) -> bool {
+        !self.checkpoints.starts_with(MEMORY_SCHEME)
+    }
+
+    /// The directory that holds the directory of a checkpoint. Fails for a savepoint when there is no place for them.
+    pub fn parent(&self, barrier: CheckpointBarrier) -> Result<String> {
+        if !barrier.kind.stops() {
+            return Ok(self.job_directory());
+        }
+        if self.savepoints.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidOption, "there is no directory for savepoints")
+                .with_hint(format!("SET '{}' = '…' before the job is started", SAVEPOINT_DIR.key)));
+        }
+        Ok(self.savepoints.clone())
+    }
+
+    /// The name of a checkpoint's directory.
+    pub fn name(&self, barrier: CheckpointBarrier) -> String {
+        if barrier.kind.stops() {
+            format!("savepoint-{}-{}", &self.job.to_string()[..JOB_PREFIX], barrier.id)
+        } else {
+            format!("chk-{}", barrier.id)
+        }
+    }
+
+    /// The directory of a checkpoint.
+    pub fn directory(&self, barrier: CheckpointBarrier) -> Result<String> {
+        Ok(format!("{}/{}", self.parent(barrier)?, self.name(barrier)))
+    }
+}
+
+/// The file of a subtask's state within a checkpoint's directory, or of its last state relative to it.
+pub(super) fn file_of(attempt: ExecutionAttemptId, barrier: Option<CheckpointBarrier>) -> String {
+    let ExecutionAttemptId { vertex, subtask, attempt, .. } = attempt;
+    match barrier {
+        Some(_) => format!("{vertex}-{subtask}.arrow"),
+        None => format!("../{FINISHED_DIRECTORY}/{vertex}-{subtask}-{attempt}.arrow"),
+    }
+}
+
+/// A file that is named relative to the directory `name` of a checkpoint, as a path from where that directory lies.
+pub fn resolve(name: &str, file: &str) -> String {
+    match file.strip_prefix("../") {
+        Some(beside) => beside.to_string(),
+        None => format!("{name}/{file}"),
+    }
+}

@@ -1,0 +1,91 @@
+//! From files back to what a task starts from. The bytes are read and checked before the task starts; its tables decode them.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use arrow::ipc::reader::StreamReader;
+use bytes::Bytes;
+
+use super::store::{CheckpointStore, Stores};
+use super::{StateSection, TaskRestore, resolve};
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::{FrozenState, StateTableSnapshot, TakeBatch};
+use crate::types::{CheckpointId, OperatorId, Watermark};
+
+/// What an operator starts from.
+#[derive(Debug)]
+pub struct RestoredOperator {
+    /// The watermark that it had emitted.
+    pub output_watermark: Watermark,
+    /// Rows of its tables, by name; a name may come several times.
+    pub tables: Vec<(String, StateTableSnapshot)>,
+}
+
+/// What a task starts from.
+#[derive(Debug)]
+pub struct RestoredTask {
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Event time over its inputs.
+    pub input_watermark: Watermark,
+    /// Its operators.
+    pub operators: BTreeMap<OperatorId, RestoredOperator>,
+}
+
+/// Reads what a task starts from. Blocks.
+pub fn read_task(stores: &dyn Stores, restore: &TaskRestore) -> Result<RestoredTask> {
+    let (parent, name) = restore.directory.rsplit_once('/').unwrap_or((".", &restore.directory));
+    let mut sections = Sections { store: None, stores, parent, name };
+    let mut operators = BTreeMap::new();
+    for operator in &restore.operators {
+        let mut tables = Vec::new();
+        for table in &operator.tables {
+            for section in &table.sections {
+                let encoded = sections.read(section).map_err(|error| error.in_operator(table.name.clone()))?;
+                tables.push((table.name.clone(), StateTableSnapshot::frozen(encoded)));
+            }
+        }
+        let restored = RestoredOperator { output_watermark: Watermark(operator.output_watermark), tables };
+        operators.insert(operator.operator, restored);
+    }
+    Ok(RestoredTask { checkpoint: restore.checkpoint, input_watermark: Watermark(restore.input_watermark), operators })
+}
+
+struct Sections<'a> {
+    /// Opened with the first section: a checkpoint without rows has no files.
+    store: Option<CheckpointStore>,
+    stores: &'a dyn Stores,
+    parent: &'a str,
+    name: &'a str,
+}
+
+impl Sections<'_> {
+    fn read(&mut self, section: &StateSection) -> Result<EncodedRows> {
+        let store = match &self.store {
+            Some(store) => store,
+            None => self.store.insert(CheckpointStore::open(self.stores, self.parent)?),
+        };
+        let file = resolve(self.name, &section.file);
+        let bytes = store.get_range(&file, section.offset, section.bytes)?;
+        if crc32fast::hash(&bytes) != section.checksum {
+            let message = format!("checkpoint file '{}/{file}' is corrupted", store.directory());
+            let detail = format!("{} bytes from {} do not fit their checksum", section.bytes, section.offset);
+            return Err(Error::new(ErrorKind::DataFormat, message)
+                .with_detail(detail)
+                .with_hint("restore from another checkpoint"));
+        }
+        Ok(EncodedRows(bytes))
+    }
+}
+
+/// Rows as they stand in a file.
+struct EncodedRows(Bytes);
+
+impl FrozenState for EncodedRows {
+    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
+        for batch in StreamReader::try_new(Cursor::new(&self.0), None)? {
+            take(batch?)?;
+        }
+        Ok(())
+    }
+}

@@ -13,6 +13,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{self as arrow_types, DataType as ArrowType};
 
+use crate::error::Result;
 use crate::types::{DataType, TypeKind, Value};
 
 /// `len` times the same value.
@@ -175,6 +176,17 @@ fn all_values(array: &ArrayRef, data_type: &DataType) -> Vec<Value> {
 fn entries(array: &ArrayRef, row: usize, key: &DataType, value: &DataType) -> Vec<(Value, Value)> {
     let entries = array.as_map().value(row);
     all_values(entries.column(0), key).into_iter().zip(all_values(entries.column(1), value)).collect()
+}
+
+/// A field of each row; NULL where the row is.
+pub(super) fn field_of(rows: &StructArray, index: usize) -> Result<ArrayRef> {
+    let column = rows.column(index);
+    if rows.null_count() == 0 {
+        return Ok(Arc::clone(column));
+    }
+    let nulls = NullBuffer::union(column.logical_nulls().as_ref(), rows.nulls());
+    let data = column.to_data().into_builder().nulls(nulls).build()?;
+    Ok(arrow::array::make_array(data))
 }
 
 /// The plain numbers of a timestamp array of any unit: shares its buffers.

@@ -5,8 +5,8 @@
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, OrderByExpr, UnaryOperator, Value, WindowSpec,
-    WindowType,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, OrderByExpr, TrimWhereField, UnaryOperator, Value,
+    WindowSpec, WindowType,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Span as SqlSpan, Token};
@@ -26,6 +26,7 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
         Token::Word(word) if word.quote_style.is_none() => match word.value.to_ascii_uppercase().as_str() {
             "TABLE" => table_argument(parser).map(Some),
             "INTERVAL" => interval(parser).map(Some),
+            "TRIM" if called && parser.peek_nth_token_ref(3).token.to_string().eq_ignore_ascii_case("FROM") => trim_side(parser),
             "MAP" if parser.peek_nth_token_ref(1).token == Token::LBracket => map(parser).map(Some),
             "CASE" => case(parser).map(Some),
             "CEILING" if called => {
@@ -46,6 +47,22 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
         Token::Colon | Token::AtSign | Token::LBrace => Err(parser.unexpected("an expression").into()),
         _ => Ok(None),
     }
+}
+
+/// `TRIM(LEADING FROM x)`: the side without what is trimmed.
+fn trim_side(parser: &mut Parser) -> Hooked<Option<Expr>> {
+    let side = match parser.peek_nth_token_ref(2).token.to_string().to_ascii_uppercase().as_str() {
+        "BOTH" => TrimWhereField::Both,
+        "LEADING" => TrimWhereField::Leading,
+        "TRAILING" => TrimWhereField::Trailing,
+        _ => return Ok(None),
+    };
+    for _ in 0..4 {
+        parser.advance_token();
+    }
+    let expr = Box::new(parser.parse_expr()?);
+    parser.require(&Token::RParen)?;
+    Ok(Some(Expr::Trim { trim_where: Some(side), trim_what: None, expr, trim_characters: None }))
 }
 
 /// What follows an operand; none = sqlparser reads it rightly.

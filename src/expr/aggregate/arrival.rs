@@ -1,11 +1,11 @@
-//! The values of each group in the order of arrival: LISTAGG and ARRAY_AGG always, FIRST_VALUE and LAST_VALUE where rows are taken back.
+//! The values of each group in the order of arrival: LISTAGG, ARRAY_AGG and JSON_ARRAYAGG always, FIRST_VALUE and LAST_VALUE where rows are taken back.
 //!
 //! Taking a value back removes its earliest occurrence, as in Flink. LISTAGG, FIRST_VALUE and LAST_VALUE leave out NULLs; ARRAY_AGG keeps them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, ListArray, StringViewArray, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, StringViewArray, StringViewBuilder};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use hashbrown::HashMap;
@@ -28,6 +28,11 @@ pub(super) enum ArrivalResult {
     Array,
     /// All of them as text, with a delimiter between.
     Text,
+    /// All of them, JSON texts, as an array of JSON.
+    Json {
+        /// ABSENT ON NULL.
+        absent: bool,
+    },
 }
 
 /// The values of all groups in the order of arrival.
@@ -97,6 +102,17 @@ impl Arrival {
         Ok(Arc::new(texts.finish()))
     }
 
+    fn json(&self, groups: &[u32]) -> Result<ArrayRef> {
+        let (values, offsets) = self.elements(groups)?;
+        let values = values.as_string_view();
+        let part = |at: i32| if values.is_null(at as usize) { "null" } else { values.value(at as usize) };
+        let texts = offsets.windows(2).map(|range| {
+            let parts: Vec<&str> = (range[0]..range[1]).map(part).collect();
+            format!("[{}]", parts.join(","))
+        });
+        Ok(Arc::new(StringViewArray::from_iter_values(texts)))
+    }
+
     fn array(&self, groups: &[u32]) -> Result<ArrayRef> {
         let (values, offsets) = self.elements(groups)?;
         let DataType::List(field) = &self.result_type else {
@@ -126,7 +142,10 @@ impl GroupsAccumulator for Arrival {
             }
         }
         let rows = self.codec.encode(&args[0])?;
-        let not_null = if self.result == ArrivalResult::Array { &[] } else { &args[..1] };
+        let not_null = match self.result {
+            ArrivalResult::Array | ArrivalResult::Json { absent: false } => &[],
+            _ => &args[..1],
+        };
         Rows::new(groups, not_null, filter, kinds).for_each(|row, group, retract| {
             let value = rows.row(row).data();
             if !retract {
@@ -172,6 +191,7 @@ impl GroupsAccumulator for Arrival {
             ArrivalResult::Last => self.codec.decode(groups.iter().map(|group| of_group(group).next_back().map(AsRef::as_ref))),
             ArrivalResult::Array => self.array(groups),
             ArrivalResult::Text => self.text(groups),
+            ArrivalResult::Json { .. } => self.json(groups),
         }
     }
 

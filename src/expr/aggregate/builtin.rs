@@ -12,19 +12,26 @@ use super::arrival::{Arrival, ArrivalResult};
 use super::average::Average;
 use super::count::Count;
 use super::distinct::{Distinct, DistinctAccumulator};
+use super::extreme_by::ExtremeBy;
 use super::first_last::{FirstLast, SingleValue};
+use super::json_object::JsonObject;
 use super::min_max::{Extreme, Greatest, Least, PrimitiveExtreme, RowExtreme};
 use super::multiset::{Multiset, MultisetResult};
+use super::percentile::Percentile;
 use super::set::is_distinct;
 use super::sum::Sum;
 use super::text_extreme::TextExtreme;
 use super::variance::Variance;
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::functions::{coerce, is_convertible, is_json};
 use crate::expr::{AggregateCall, AggregateFunction, Expr, FunctionRegistry, GroupsAccumulator};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TypeKind, Value};
 
 /// Digits after the point that an average of decimals has at least.
 const AVERAGE_SCALE_MIN: u8 = 6;
+
+/// The length that Flink gives the type of an aggregated JSON text. The text itself may be longer.
+const JSON_LENGTH: u32 = 2_000;
 
 /// A built-in aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +51,17 @@ enum Builtin {
     Collect,
     ListAgg,
     ArrayAgg,
+    JsonArrayAgg,
+    JsonArrayAggNulls,
+    JsonObjectAgg,
+    JsonObjectAggAbsent,
+    Percentile,
+    Median,
+    ApproxCountDistinct,
+    MaxBy,
+    MinBy,
+    BoolAnd,
+    BoolOr,
 }
 
 /// Registers all built-in aggregate functions.
@@ -65,12 +83,24 @@ pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
         Collect,
         ListAgg,
         ArrayAgg,
+        JsonArrayAgg,
+        JsonArrayAggNulls,
+        JsonObjectAgg,
+        JsonObjectAggAbsent,
+        Percentile,
+        Median,
+        ApproxCountDistinct,
+        MaxBy,
+        MinBy,
+        BoolAnd,
+        BoolOr,
     ];
     for function in all {
         registry.register_aggregate(function.name(), Arc::new(function));
     }
     registry.register_aggregate("STDDEV", Arc::new(StddevSamp));
     registry.register_aggregate("VARIANCE", Arc::new(VarSamp));
+    registry.register_aggregate("EVERY", Arc::new(BoolAnd));
 }
 
 impl AggregateFunction for Builtin {
@@ -91,6 +121,17 @@ impl AggregateFunction for Builtin {
             Builtin::Collect => "COLLECT",
             Builtin::ListAgg => "LISTAGG",
             Builtin::ArrayAgg => "ARRAY_AGG",
+            Builtin::JsonArrayAgg => "JSON_ARRAYAGG",
+            Builtin::JsonArrayAggNulls => "JSON_ARRAYAGG_NULL_ON_NULL",
+            Builtin::JsonObjectAgg => "JSON_OBJECTAGG",
+            Builtin::JsonObjectAggAbsent => "JSON_OBJECTAGG_ABSENT_ON_NULL",
+            Builtin::Percentile => "PERCENTILE",
+            Builtin::Median => "MEDIAN",
+            Builtin::ApproxCountDistinct => "APPROX_COUNT_DISTINCT",
+            Builtin::MaxBy => "MAX_BY",
+            Builtin::MinBy => "MIN_BY",
+            Builtin::BoolAnd => "BOOL_AND",
+            Builtin::BoolOr => "BOOL_OR",
         }
     }
 
@@ -111,6 +152,19 @@ impl AggregateFunction for Builtin {
             Builtin::Collect => "COLLECT(<ANY>)",
             Builtin::ListAgg => "LISTAGG(<CHARACTER>)\nLISTAGG(<CHARACTER>, <CHARACTER_LITERAL>)",
             Builtin::ArrayAgg => "ARRAY_AGG(<ANY>)",
+            Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls => "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])",
+            Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent => {
+                "JSON_OBJECTAGG([KEY] <STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])"
+            }
+            Builtin::Percentile => {
+                "PERCENTILE(<NUMERIC>, <NUMERIC> [, <INTEGER>])\nPERCENTILE(<NUMERIC>, <ARRAY<NUMERIC>> [, <INTEGER>])"
+            }
+            Builtin::Median => "MEDIAN(<NUMERIC>)",
+            Builtin::ApproxCountDistinct => "APPROX_COUNT_DISTINCT(<ANY>)",
+            Builtin::MaxBy => "MAX_BY(<ANY>, <COMPARABLE>)",
+            Builtin::MinBy => "MIN_BY(<ANY>, <COMPARABLE>)",
+            Builtin::BoolAnd => "BOOL_AND(<BOOLEAN>)",
+            Builtin::BoolOr => "BOOL_OR(<BOOLEAN>)",
         }
     }
 
@@ -119,6 +173,7 @@ impl AggregateFunction for Builtin {
         if !self.takes(&args, &types) {
             return Err(self.mismatch(&types));
         }
+        let args = self.prepared(args);
         let Some(arg) = types.into_iter().next() else {
             return Ok((args, DataType::not_null(TypeKind::BigInt)));
         };
@@ -139,6 +194,16 @@ impl AggregateFunction for Builtin {
             }
             Builtin::Collect => DataType::not_null(TypeKind::Multiset(Box::new(arg))),
             Builtin::ListAgg => arg,
+            Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls | Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent => {
+                DataType::not_null(TypeKind::Varchar(JSON_LENGTH))
+            }
+            Builtin::Percentile | Builtin::Median => match args[1].data_type().kind {
+                TypeKind::Array(_) => DataType::nullable(TypeKind::Array(Box::new(DataType::nullable(TypeKind::Double)))),
+                _ => DataType::nullable(TypeKind::Double),
+            },
+            Builtin::ApproxCountDistinct => DataType::not_null(TypeKind::BigInt),
+            Builtin::MaxBy | Builtin::MinBy => arg.with_nullable(true),
+            Builtin::BoolAnd | Builtin::BoolOr => arg.with_nullable(nullable),
             // As in Flink the nullability is that of the argument, groups or not.
             Builtin::ArrayAgg => {
                 let nullable = arg.nullable;
@@ -149,9 +214,13 @@ impl AggregateFunction for Builtin {
     }
 
     fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>> {
-        if is_distinct(call) {
+        if is_distinct(call) || *self == Builtin::ApproxCountDistinct && !call.distinct {
             let types = call.arg_types.iter().map(DataType::to_arrow).collect();
-            let inner = self.accumulator(&AggregateCall { distinct: false, ..call.clone() }, retractable)?;
+            let inner: Box<dyn GroupsAccumulator> = match self {
+                // Exact, which is an approximation too.
+                Builtin::ApproxCountDistinct => Box::new(Count::default()),
+                _ => self.accumulator(&AggregateCall { distinct: false, ..call.clone() }, retractable)?,
+            };
             return Ok(Box::new(DistinctAccumulator(Distinct::new(types, vec![inner], retractable)?)));
         }
         let Some(arg) = call.arg_types.first().map(DataType::to_arrow) else {
@@ -159,7 +228,7 @@ impl AggregateFunction for Builtin {
         };
         let result = call.data_type.to_arrow();
         Ok(match self {
-            Builtin::Count => Box::new(Count::default()),
+            Builtin::Count | Builtin::ApproxCountDistinct => Box::new(Count::default()),
             Builtin::Sum => return sum(&arg, result, retractable),
             Builtin::Avg => return average(arg, result),
             Builtin::Min if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
@@ -178,6 +247,25 @@ impl AggregateFunction for Builtin {
             Builtin::Collect => Box::new(Multiset::new(arg, result, MultisetResult::Collect)?),
             Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text)?),
             Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?),
+            Builtin::JsonArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true })?),
+            Builtin::JsonArrayAggNulls => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false })?),
+            Builtin::JsonObjectAgg => Box::new(JsonObject::new(false)?),
+            Builtin::JsonObjectAggAbsent => Box::new(JsonObject::new(true)?),
+            Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result)),
+            Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
+            Builtin::BoolOr if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
+            Builtin::BoolAnd => return extreme::<Least>(arg),
+            Builtin::BoolOr => return extreme::<Greatest>(arg),
+            Builtin::MaxBy | Builtin::MinBy => {
+                let by = call.arg_types[1].to_arrow();
+                let is_max = *self == Builtin::MaxBy;
+                Box::new(ExtremeBy::new(arg, by, |pair| match (is_max, retractable) {
+                    (true, true) => Ok(Box::new(Multiset::new(pair.clone(), pair, MultisetResult::Max)?)),
+                    (false, true) => Ok(Box::new(Multiset::new(pair.clone(), pair, MultisetResult::Min)?)),
+                    (true, false) => extreme::<Greatest>(pair),
+                    (false, false) => extreme::<Least>(pair),
+                })?)
+            }
         })
     }
 }
@@ -194,9 +282,26 @@ impl Builtin {
             (Builtin::ListAgg, [text, delimiter]) => {
                 text.is_character() && delimiter.is_character() && matches!(args[1], Expr::Literal { .. })
             }
-            (Builtin::Min | Builtin::Max, [arg]) => {
+            (Builtin::Min | Builtin::Max, [arg]) | (Builtin::MaxBy | Builtin::MinBy, [_, arg]) => {
                 !matches!(arg.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_))
             }
+            (Builtin::MaxBy | Builtin::MinBy, _) => false,
+            (Builtin::BoolAnd | Builtin::BoolOr, [arg]) => arg.kind == TypeKind::Boolean,
+            (Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls, [arg]) => is_convertible(arg),
+            (Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent, [key, value]) => key.is_character() && is_convertible(value),
+            (Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent, _) => false,
+            (Builtin::Median, [arg]) => arg.is_numeric(),
+            (Builtin::Percentile, [arg, percentage, frequency @ ..]) => {
+                arg.is_numeric()
+                    && frequency.len() <= 1
+                    && frequency.iter().all(DataType::is_integer)
+                    && is_percentage(&args[1])
+                    && match &percentage.kind {
+                        TypeKind::Array(element) => element.is_numeric(),
+                        _ => percentage.is_numeric(),
+                    }
+            }
+            (Builtin::Percentile, _) => false,
             (
                 Builtin::Sum | Builtin::Avg | Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp,
                 [arg],
@@ -206,12 +311,62 @@ impl Builtin {
         }
     }
 
+    /// The arguments as the accumulator takes them.
+    fn prepared(self, mut args: Vec<Expr>) -> Vec<Expr> {
+        let double = TypeKind::Double;
+        let doubles = TypeKind::Array(Box::new(DataType::nullable(TypeKind::Double)));
+        match self {
+            Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls | Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent => {
+                let value = args.pop().map(as_json);
+                args.extend(value);
+                args
+            }
+            Builtin::Median => {
+                args.push(Expr::literal(Value::Double(0.5), DataType::not_null(double)));
+                Builtin::Percentile.prepared(args)
+            }
+            Builtin::Percentile => {
+                let is_list = matches!(args[1].data_type().kind, TypeKind::Array(_));
+                let kinds = [double.clone(), if is_list { doubles } else { double }, TypeKind::BigInt];
+                args.into_iter().zip(kinds).map(|(arg, kind)| coerce(arg, &kind)).collect()
+            }
+            _ => args,
+        }
+    }
+
     fn mismatch(self, types: &[DataType]) -> Error {
         let given: Vec<String> = types.iter().map(|data_type| format!("<{}>", data_type.kind_text())).collect();
         let name = self.name();
         Error::new(ErrorKind::TypeMismatch, format!("cannot apply {name} to arguments {name}({})", given.join(", ")))
             .with_hint(format!("supported: {}", self.signatures().replace('\n', ", ")))
     }
+}
+
+/// Whether a percentage may be one: constants must lie between 0 and 1.
+fn is_percentage(expr: &Expr) -> bool {
+    let in_range = |number: f64| (0.0..=1.0).contains(&number);
+    match expr {
+        Expr::Literal { value, data_type } => match (value, &data_type.kind) {
+            (Value::Null, _) => false,
+            (Value::Double(number), _) => in_range(*number),
+            (Value::Float(number), _) => in_range((*number).into()),
+            (Value::Int(number), _) => in_range((*number).into()),
+            (Value::Decimal(number), TypeKind::Decimal(_, scale)) => in_range(crate::expr::decimal::to_double(*number, *scale)),
+            _ => true,
+        },
+        Expr::Call { function, args, .. } if function == "ARRAY" => args.iter().all(is_percentage),
+        Expr::Cast { input, .. } => is_percentage(input),
+        _ => true,
+    }
+}
+
+/// A value as its JSON text.
+fn as_json(value: Expr) -> Expr {
+    if is_json(&value) {
+        return value;
+    }
+    let data_type = DataType::string().with_nullable(value.data_type().nullable);
+    Expr::Call { function: "JSON_STRING".to_string(), args: vec![value], data_type }
 }
 
 fn unfit(arg: &ArrowType) -> Error {

@@ -142,7 +142,7 @@ pub(super) fn accept_all(function: &Builtin, args: Vec<Expr>, params: &[Param], 
 }
 
 /// The same value as a value of `kind`: an implicit cast where the kinds differ. Nullability stays.
-pub(super) fn coerce(expr: Expr, kind: &TypeKind) -> Expr {
+pub(in crate::expr) fn coerce(expr: Expr, kind: &TypeKind) -> Expr {
     let given = expr.data_type();
     if given.kind == *kind {
         return expr;

@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
 ];
 
 /// Whether a call gives a text that is JSON.
-fn is_json(expr: &Expr) -> bool {
+pub(in crate::expr) fn is_json(expr: &Expr) -> bool {
     match expr {
         Expr::Call { function, .. } => matches!(function.as_str(), "JSON_OBJECT" | "JSON_ARRAY" | "JSON"),
         _ => false,

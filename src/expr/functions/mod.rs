@@ -27,6 +27,7 @@ mod nested;
 mod printf;
 mod regexp;
 mod registry;
+mod str_to_map;
 mod text_case;
 mod text_parts;
 mod time_parts;
@@ -36,4 +37,6 @@ mod time_text;
 mod unit;
 mod url;
 
+pub(in crate::expr) use builtin::coerce;
+pub(in crate::expr) use json_build::{is_convertible, is_json};
 pub use registry::builtin_functions;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, MapArray, StructArray, UInt32Array, make_comparator};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::{interleave, take};
 use arrow::datatypes::{DataType as ArrowType, Fields, Int32Type};
 
@@ -11,6 +11,7 @@ use super::args::{Numbers, Rows};
 use super::builtin::{Builtin, any_nullable, by_args, coerce};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
+use crate::expr::values::field_of;
 use crate::expr::{Datum, EvalContext, Expr, common_type};
 use crate::types::{DataType, RowField, TypeKind, Value};
 
@@ -137,16 +138,7 @@ fn bind_field(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 fn field(args: &[Datum], _: &DataType, _: &EvalContext) -> Result<Datum> {
     let at = Numbers::<Int32Type>::of(&args[1]).get(0).and_then(|at| usize::try_from(at).ok());
     let at = at.ok_or_else(|| Error::internal("a field without position"))?;
-    map_array(args[0].clone(), |array| {
-        let row = array.as_struct();
-        let column = row.column(at);
-        if row.null_count() == 0 {
-            return Ok(Arc::clone(column));
-        }
-        let nulls = NullBuffer::union(column.logical_nulls().as_ref(), row.nulls());
-        let data = column.to_data().into_builder().nulls(nulls).build()?;
-        Ok(arrow::array::make_array(data))
-    })
+    map_array(args[0].clone(), |array| field_of(array.as_struct(), at))
 }
 
 fn bind_item(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {

@@ -191,7 +191,7 @@ fn is_java_only(pattern: &str) -> bool {
 }
 
 /// The patterns of a batch: the last one is at hand.
-struct Patterns {
+pub(super) struct Patterns {
     last: RefCell<Option<(String, Option<Rc<Regex>>)>>,
     failure: RefCell<Option<Error>>,
 }
@@ -221,7 +221,7 @@ impl Patterns {
     }
 
     /// As [`Self::get`], an invalid pattern being an error.
-    fn get_valid(&self, pattern: &str) -> Option<Rc<Regex>> {
+    pub(super) fn get_valid(&self, pattern: &str) -> Option<Rc<Regex>> {
         let regex = self.get(pattern);
         if let (None, Compiled::Invalid(reason)) = (&regex, compiled(pattern)) {
             let error = Error::new(ErrorKind::InvalidArgument, format!("'{pattern}' is no regular expression"));
@@ -231,7 +231,7 @@ impl Patterns {
     }
 }
 
-fn with_patterns(
+pub(super) fn with_patterns(
     args: &[Datum],
     context: &EvalContext,
     evaluate: impl FnOnce(&[Datum], &EvalContext, &Patterns) -> Result<Datum>,
@@ -242,7 +242,7 @@ fn with_patterns(
 }
 
 /// All matches as Java finds them: also an empty one right behind another.
-fn all_matches<'t>(regex: &Regex, text: &'t str) -> impl Iterator<Item = regex::Match<'t>> {
+pub(super) fn all_matches<'t>(regex: &Regex, text: &'t str) -> impl Iterator<Item = regex::Match<'t>> {
     let mut from = Some(0);
     std::iter::from_fn(move || {
         let found = regex.find_at(text, from.filter(|from| *from <= text.len())?)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::builtin::Builtin;
 use super::{
     arithmetic, array_parts, array_sets, comparison, conditional, digest, encoding, hash_code, inet, json_build, json_path,
-    json_text, like, logic, maps, math, moment, nested, printf, regexp, text_case, text_parts, time_parts, time_shift, time_text,
-    url,
+    json_text, like, logic, maps, math, moment, nested, printf, regexp, str_to_map, text_case, text_parts, time_parts,
+    time_shift, time_text, url,
 };
 use crate::expr::FunctionRegistry;
 use crate::expr::aggregate::builtin_aggregates;
@@ -22,6 +22,7 @@ const FAMILIES: &[&[Builtin]] = &[
     text_case::FUNCTIONS,
     text_parts::FUNCTIONS,
     encoding::FUNCTIONS,
+    str_to_map::FUNCTIONS,
     math::FUNCTIONS,
     time_parts::FUNCTIONS,
     time_shift::FUNCTIONS,

@@ -200,6 +200,10 @@ fn pad(args: &[Datum], context: &EvalContext, left: bool) -> Result<Datum> {
         }
         too_long |= length > TEXT_BYTES_MAX;
         let length = if too_long { 0 } else { length };
+        if text.chars().chain(filler.chars()).any(|c| c.len_utf16() > 1) {
+            out.push_str(&pad_units(text, length, filler, left));
+            return Some(());
+        }
         let text = prefix(text, length);
         let missing = filler.chars().cycle().take(length - count(text));
         if left {
@@ -212,6 +216,16 @@ fn pad(args: &[Datum], context: &EvalContext, left: bool) -> Result<Datum> {
         Some(())
     });
     if too_long { Err(text_too_long(if left { "LPAD" } else { "RPAD" })) } else { result }
+}
+
+/// As LPAD and RPAD count beyond the 16-bit characters: in UTF-16 units, as Java does; a half of a character becomes `?`.
+fn pad_units(text: &str, length: usize, filler: &str, left: bool) -> String {
+    let units: Vec<u16> = text.encode_utf16().take(length).collect();
+    let filler: Vec<u16> = filler.encode_utf16().collect();
+    let missing = filler.iter().copied().cycle().take(length - units.len());
+    let padded: Vec<u16> =
+        if left { missing.chain(units.iter().copied()).collect() } else { units.iter().copied().chain(missing).collect() };
+    char::decode_utf16(padded).map(|c| c.unwrap_or('?')).collect()
 }
 
 /// The longest string that a function makes of a short one: as long as a record of a file may be. Java's limit, 2 GB, is beyond what a

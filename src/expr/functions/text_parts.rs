@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ListBuilder, MapBuilder, MapFieldNames, StringViewBuilder};
+use arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
 use arrow::datatypes::{DataType as ArrowType, Int32Type, Int64Type};
 
 use super::args::{Bytes, Numbers, Rows, Text, build_booleans, build_numbers, build_slices, build_text};
 use super::builtin::Param::Int;
 use super::builtin::{Builtin, Param, accept_all, bind_with, by_args, coerce, nullable_string, string_by_args, text_length};
 use super::characters::{byte_of, count, index_of, substring};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{Datum, EvalContext, Expr, common_type};
 use crate::types::{DataType, TypeKind, VARCHAR_MAX};
 
@@ -56,7 +56,8 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         "INSTR(<STRING>, <STRING> [, <INT> [, <INT>]])",
         |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int, Int], 2, |args| by_args(TypeKind::Int, args)),
         instr,
-    ),
+    )
+    .failing(),
     Builtin::new(
         "REPLACE",
         "REPLACE(<STRING>, <STRING>, <STRING>)",
@@ -95,18 +96,6 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         |f, args| bind_with(f, args, &[Param::Text; 2], 2, |args| by_args(TypeKind::Array(Box::new(DataType::string())), args)),
         split,
     ),
-    Builtin::new(
-        "STR_TO_MAP",
-        "STR_TO_MAP(<STRING> [, <STRING>, <STRING>])",
-        |f, args| {
-            let map = TypeKind::Map(Box::new(DataType::string()), Box::new(DataType::string()));
-            match args.len() {
-                2 => Err(f.mismatch(&args)),
-                _ => bind_with(f, args, &[Param::Text; 3], 1, |_| DataType::nullable(map.clone())),
-            }
-        },
-        str_to_map,
-    ),
     Builtin::new("STARTSWITH", "STARTSWITH(<STRING>, <STRING>)\nSTARTSWITH(<BYTES>, <BYTES>)", bind_ends, |args, _, context| {
         test_ends(args, context, |text, part| text.starts_with(part))
     }),
@@ -142,11 +131,18 @@ fn locate(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
 fn instr(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let (text, part) = (Text::of(&args[0]), Text::of(&args[1]));
     let numbers: Vec<Numbers<Int32Type>> = args[2..].iter().map(Numbers::of).collect();
-    build_numbers::<Int32Type>(args, context, |row| {
+    let mut failed = false;
+    let result = build_numbers::<Int32Type>(args, context, |row| {
         let (text, part) = (text.get(row)?, part.get(row)?);
         let number = |index: usize| numbers.get(index).map_or(Some(1), |number| number.get(row));
-        Some(nth_place(text, part, number(0)?, number(1)?))
-    })
+        let (start, nth) = (number(0)?, number(1)?);
+        failed |= nth < 1;
+        Some(nth_place(text, part, start, nth))
+    });
+    if failed {
+        return Err(Error::new(ErrorKind::InvalidArgument, "the occurrence that INSTR looks for must be positive"));
+    }
+    result
 }
 
 fn nth_place(text: &str, part: &str, start: i32, nth: i32) -> i32 {
@@ -295,34 +291,6 @@ fn split(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
             text.split(separator).for_each(|part| builder.values().append_value(part));
         }
         builder.append(true);
-    }
-    Ok(rows.finish(Arc::new(builder.finish())))
-}
-
-fn str_to_map(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
-    let texts: Vec<Text> = args.iter().map(Text::of).collect();
-    let rows = Rows::of(args, context);
-    let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
-    let mut builder = MapBuilder::new(Some(names), StringViewBuilder::new(), StringViewBuilder::new());
-    for row in 0..rows.count {
-        let delimiter = |index: usize, default: &'static str| texts.get(index).map_or(Some(default), |text| text.get(row));
-        let (Some(text), Some(between), Some(inside)) = (texts[0].get(row), delimiter(1, ","), delimiter(2, "=")) else {
-            builder.append(false)?;
-            continue;
-        };
-        let mut entries: Vec<(&str, Option<&str>)> = Vec::new();
-        for entry in text.split(between).filter(|_| !text.is_empty()) {
-            let (key, value) = entry.split_once(inside).map_or((entry, None), |(key, value)| (key, Some(value)));
-            match entries.iter_mut().find(|(known, _)| *known == key) {
-                Some(known) => known.1 = value,
-                None => entries.push((key, value)),
-            }
-        }
-        for (key, value) in entries {
-            builder.keys().append_value(key);
-            builder.values().append_option(value);
-        }
-        builder.append(true)?;
     }
     Ok(rows.finish(Arc::new(builder.finish())))
 }

@@ -332,13 +332,20 @@ fn unix_timestamp(args: &[Datum], _: &DataType, context: &EvalContext) -> Result
     })
 }
 
+/// The text up to its seconds: as in Flink, what stands behind them is not looked at.
+fn up_to_seconds(text: &str) -> &str {
+    let Some((minutes_end, _)) = text.match_indices(':').nth(1) else { return text };
+    let seconds = text[minutes_end + 1..].bytes().take_while(u8::is_ascii_digit).count();
+    &text[..minutes_end + 1 + seconds]
+}
+
 fn convert_zone(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let (text, from, to) = (Text::of(&args[0]), Text::of(&args[1]), Text::of(&args[2]));
     let pattern = Pattern::parse(DEFAULT_PATTERN)?;
     // Java takes a zone that it does not know for GMT.
     let zone_of = |name: &str| TimeZone::parse(name).unwrap_or(TimeZone::UTC);
     build_text(args, context, |row, out| {
-        let (local, _) = pattern.read(text.get(row)?)?;
+        let (local, _) = pattern.read(up_to_seconds(text.get(row)?))?;
         let instant = zone::to_instant_ms(local, zone_of(from.get(row)?));
         pattern.format(out, zone::to_local_ms(instant, zone_of(to.get(row)?)), 0);
         Some(())

@@ -66,7 +66,8 @@ impl ExprBinder<'_, '_> {
         if super::json::is_json_function(&name) && filter.is_none() {
             return self.json_function(&name, args);
         }
-        let call = call_parts(&name, args)?;
+        let (name, args) = super::json::aggregate_parts(name, args);
+        let call = call_parts(&name, &args)?;
         if let Some(over) = over {
             return self.over_call(&name, &call, filter.as_deref(), over);
         }

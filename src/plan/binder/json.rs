@@ -1,6 +1,8 @@
 //! Calls of the JSON functions: their clauses (RETURNING, ON EMPTY, ON ERROR, WRAPPER, ON NULL) come as named arguments and become
 //! arguments by position.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::{self, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expression::ExprBinder;
@@ -49,6 +51,27 @@ pub(super) fn is_json_function(name: &str) -> bool {
     ["JSON", "JSON_VALUE", "JSON_QUERY", "JSON_EXISTS", "JSON_OBJECT", "JSON_ARRAY"]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The aggregate that `JSON_ARRAYAGG(… ABSENT ON NULL)` is, by its name, and its arguments; any other call as it is.
+pub(super) fn aggregate_parts(name: String, args: &FunctionArguments) -> (String, Cow<'_, FunctionArguments>) {
+    let other = match name.to_ascii_uppercase().as_str() {
+        "JSON_ARRAYAGG" => ("NULL", "JSON_ARRAYAGG_NULL_ON_NULL"),
+        "JSON_OBJECTAGG" => ("ABSENT", "JSON_OBJECTAGG_ABSENT_ON_NULL"),
+        _ => return (name, Cow::Borrowed(args)),
+    };
+    let FunctionArguments::List(list) = args else { return (name, Cow::Borrowed(args)) };
+    let mut list = list.clone();
+    let mut word = None;
+    list.args.retain(|arg| match arg {
+        FunctionArg::Named { name, arg, .. } if name.value == "ON_NULL" => {
+            word = Some(arg.to_string());
+            false
+        }
+        _ => true,
+    });
+    let is_other = word.is_some_and(|word| word.trim_matches('\'') == other.0);
+    (if is_other { other.1.to_string() } else { name }, Cow::Owned(FunctionArguments::List(list)))
 }
 
 impl ExprBinder<'_, '_> {

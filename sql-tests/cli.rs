@@ -1,6 +1,7 @@
 //! The binary as a shell sees it: what it prints where, and the status that it ends with.
 #![allow(clippy::unwrap_used)] // a test may fail so
 
+mod plans;
 mod sessions;
 
 use std::io::{BufRead, BufReader, Write};

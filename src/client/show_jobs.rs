@@ -9,7 +9,7 @@ use crate::types::Watermark;
 const JOB_COLUMNS: [(&str, CellType); 4] =
     [("job id", CellType::Text), ("job name", CellType::Text), ("status", CellType::Text), ("start time", CellType::Text)];
 
-const VERTEX_COLUMNS: [(&str, CellType); 16] = [
+const VERTEX_COLUMNS: [(&str, CellType); 17] = [
     ("vertex", CellType::Text),
     ("parallelism", CellType::Number),
     ("rows in", CellType::Number),
@@ -24,6 +24,7 @@ const VERTEX_COLUMNS: [(&str, CellType); 16] = [
     ("skipped records", CellType::Number),
     ("state bytes", CellType::Number),
     ("backlog", CellType::Number),
+    ("backlog per channel", CellType::Text),
     ("latency ms", CellType::Number),
     ("latency max ms", CellType::Number),
 ];
@@ -51,6 +52,8 @@ fn vertex_cells(vertex: &VertexMetrics) -> Vec<Cell> {
     let ms = |nanos: u64| Cell::from(nanos / 1_000_000);
     // Unknown before a latency marker has come, and never known of a source.
     let latency = |nanos: Option<u64>| nanos.map_or(Cell::Number(None), ms);
+    let backlogs: Vec<String> = total.backlogs.iter().map(u64::to_string).collect();
+    let backlogs = (!backlogs.is_empty()).then(|| backlogs.join(","));
     vec![
         vertex.name.clone().into(),
         u64::from(vertex.parallelism).into(),
@@ -65,7 +68,8 @@ fn vertex_cells(vertex: &VertexMetrics) -> Vec<Cell> {
         vertex.late_rows.into(),
         vertex.skipped_records.into(),
         total.state_bytes.into(),
-        total.backlog.into(),
+        total.backlog().into(),
+        backlogs.into(),
         latency(total.latency_nanos.checked_div(total.latency_markers)),
         latency((total.latency_markers > 0).then_some(total.latency_nanos_max)),
     ]
@@ -77,5 +81,57 @@ fn watermark_text(watermark: Watermark) -> Option<String> {
         Watermark::MIN => None,
         Watermark::MAX => Some("end".to_string()),
         watermark => Some(timestamp(watermark)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use crate::client::{Outcome, Session};
+
+    fn rows(session: &Session, sql: &str) -> (Vec<String>, Vec<Vec<String>>) {
+        let rows = block_on(session.query(sql)).unwrap();
+        let columns = rows.schema().fields.iter().map(|field| field.name.clone()).collect();
+        (columns, block_on(rows.collect_text()).unwrap())
+    }
+
+    #[test]
+    fn jobs_are_listed_and_described_by_their_counters() {
+        let session = Session::new();
+        assert!(rows(&session, "SHOW JOBS").1.is_empty());
+        let script = "SET 'pipeline.name' = 'totals';
+            SET 'pipeline.operator-chaining.enabled' = 'false';
+            SET 'parallelism.default' = '2';
+            CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH (
+                'connector' = 'datagen', 'number-of-rows' = '1000', 'scan.parallelism' = '1',
+                'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '1000');
+            CREATE TABLE s (k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'memory');
+            INSERT INTO s SELECT k / 10, COUNT(*) FROM t GROUP BY k / 10";
+        let Outcome::Job(job) = block_on(session.execute(script)).unwrap().outcome else { panic!("INSERT is a job") };
+        block_on(job.wait()).unwrap();
+
+        let (columns, jobs) = rows(&session, "SHOW JOBS");
+        assert_eq!(columns, ["job id", "job name", "status", "start time"]);
+        assert_eq!(jobs.len(), 1);
+        assert_eq!((jobs[0][1].as_str(), jobs[0][2].as_str()), ("totals", "FINISHED"));
+
+        let (columns, vertices) = rows(&session, &format!("DESCRIBE JOB '{}'", jobs[0][0]));
+        let column = |name: &str| columns.iter().position(|column| column == name).unwrap();
+        let cells = |name: &str| vertices.iter().map(|row| row[column(name)].as_str()).collect::<Vec<_>>();
+        assert!(vertices.iter().all(|row| row[..4] == jobs[0][..4]), "each line begins with the job's own");
+        assert_eq!(
+            cells("vertex"),
+            ["[vertex-0]Source: t[1]", "[vertex-1]Calc[2]", "[vertex-2]GroupAggregate[3]", "[vertex-3]Sink: s[4]"]
+        );
+        assert_eq!(cells("parallelism"), ["1", "2", "2", "2"]);
+        assert_eq!(cells("rows out")[0], "1000");
+        assert_eq!(cells("rows in")[2], "1000");
+        assert_eq!(cells("backlog"), ["0"; 4], "all was taken");
+        assert_eq!(cells("backlog per channel"), ["0,0", "0,0,0,0", "0,0", "<NULL>"]);
+        assert_eq!(cells("late rows"), ["0"; 4]);
+        assert!(cells("state bytes")[2].parse::<u64>().unwrap() > 0, "the groups are kept");
+        let error = block_on(session.query("DESCRIBE JOB 'cafe'")).unwrap_err();
+        assert_eq!(error.kind(), crate::error::ErrorKind::UndefinedObject);
     }
 }

@@ -123,8 +123,8 @@ pub struct VertexMetrics {
     pub name: String,
     /// Its subtasks.
     pub parallelism: u32,
-    /// Rows and bytes in and out, times, state and backlog. `input_watermark` and `output_watermark` are minima over the subtasks,
-    /// `batch_rows_max` is the maximum; `operators` are summed one by one.
+    /// Rows and bytes in and out, times and state. `input_watermark` and `output_watermark` are minima over the subtasks,
+    /// `batch_rows_max` is the maximum; `operators` are summed one by one; `backlogs` are those of one subtask after another.
     pub total: TaskMetricsSnapshot,
     /// Rows that came too late, over all operators.
     pub late_rows: u64,
@@ -183,10 +183,10 @@ fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetrics
     left.input_watermark = left.input_watermark.min(right.input_watermark);
     left.output_watermark = left.output_watermark.min(right.output_watermark);
     left.state_bytes += right.state_bytes;
-    left.backlog += right.backlog;
     left.latency_markers += right.latency_markers;
     left.latency_nanos += right.latency_nanos;
     left.latency_nanos_max = left.latency_nanos_max.max(right.latency_nanos_max);
+    left.backlogs.extend(right.backlogs);
     for (sum, operator) in left.operators.iter_mut().zip(&right.operators) {
         sum.rows_in += operator.rows_in;
         sum.rows_out += operator.rows_out;

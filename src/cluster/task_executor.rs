@@ -337,7 +337,7 @@ fn tell_end(
     metrics: Option<TaskMetricsSnapshot>,
     last_state: Option<TaskState>,
 ) {
-    master.tell(UpdateTask { attempt, update: TaskUpdate::Ended { end, metrics, last_state } });
+    master.tell(UpdateTask { attempt, update: TaskUpdate::Ended { end, metrics: metrics.map(Box::new), last_state } });
 }
 
 /// Takes the snapshots of a task to the endpoint, which has them written.

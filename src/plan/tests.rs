@@ -234,7 +234,10 @@ fn nexmark_queries_plan() {
         let script =
             std::fs::read_to_string(&file).unwrap().replace("'filesystem'", "'append'").replace("'blackhole'", "'retract'");
         match Session::new(testing::Session::new()).plan(&format!("{tables}{script}")) {
-            Ok(_) => planned += 1,
+            Ok(job) => {
+                check_round_trip(&job);
+                planned += 1;
+            }
             Err(error) => {
                 let not_yet = [ErrorKind::UndefinedFunction, ErrorKind::Unsupported];
                 assert!(not_yet.contains(&error.kind()), "{}: {error:?}", file.display());
@@ -242,4 +245,14 @@ fn nexmark_queries_plan() {
         }
     }
     assert!(planned >= 6, "only {planned} queries plan");
+}
+
+/// Graphs are data: sent to another process they are what they were.
+fn check_round_trip(job: &PlannedJob) {
+    fn copied<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
+        serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
+    }
+    assert_eq!(copied(&job.stream_graph), job.stream_graph);
+    let graph = crate::job_graph::generate(&job.stream_graph).unwrap();
+    assert_eq!(copied(&graph), graph);
 }

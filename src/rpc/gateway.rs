@@ -86,11 +86,6 @@ impl<E: RpcEndpoint> Gateway<E> {
         &self.address
     }
 
-    /// The token that its calls carry.
-    pub fn fencing_token(&self) -> Option<FencingToken> {
-        self.token
-    }
-
     /// Calls without waiting for an answer. That it was refused is not noticed.
     pub fn tell<C: RpcCall>(&self, call: C)
     where

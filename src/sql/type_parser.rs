@@ -11,7 +11,7 @@ use super::cursor::{Cursor, double_quoted};
 use super::dialect::FlinkDialect;
 use super::lexer::Script;
 use crate::error::{Error, ErrorKind, Result, Span, nearest};
-use crate::types::{DataType, RowField, TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, RowField, TIME_PRECISION_MAX, TypeKind, VARCHAR_MAX};
 
 /// How deep types may nest: far more than data has, far less than the stack holds.
 const DEPTH_MAX: usize = 64;
@@ -266,7 +266,8 @@ fn time(parser: &mut Parser) -> Result<TypeKind> {
         return Err(Error::unsupported("type TIME WITH TIME ZONE").at(parser.next_span()));
     }
     parser.eat("WITHOUT TIME ZONE");
-    Ok(TypeKind::Time(precision))
+    // As in Flink, a time of day has milliseconds at most, whatever was asked for.
+    Ok(TypeKind::Time(precision.min(TIME_PRECISION_MAX)))
 }
 
 fn timestamp(parser: &mut Parser) -> Result<TypeKind> {

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The length of STRING and BYTES: VARCHAR and VARBINARY without a bound.
 pub const VARCHAR_MAX: u32 = i32::MAX as u32;
 
+/// Digits of the seconds of a TIME, at most.
+pub const TIME_PRECISION_MAX: u8 = 3;
+
 /// What marks a column as time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TimeAttribute {

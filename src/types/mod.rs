@@ -16,7 +16,7 @@ mod watermark;
 
 pub use batch::Batch;
 pub use compact_texts::compact_texts;
-pub use data_type::{DataType, RowField, TimeAttribute, TypeKind, VARCHAR_MAX};
+pub use data_type::{DataType, RowField, TIME_PRECISION_MAX, TimeAttribute, TypeKind, VARCHAR_MAX};
 pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, OperatorId, ResultId, SplitId, SubtaskIndex, VertexId};
 pub use row_hash::hash_columns;
 pub use row_kind::{ChangelogMode, RowKind, RowKinds};

@@ -216,6 +216,35 @@ fn functions_can_be_registered_while_jobs_run() {
     assert_eq!(listed, [["count_char"]]);
 }
 
+/// Nexmark's query 14, whose function the benchmark brings along.
+#[test]
+fn a_function_of_the_program_counts_the_same_in_any_number_of_subtasks() {
+    let rows_of = |parallelism: u32, function: &str| {
+        let session = Session::new();
+        let count = |(text, letter): (&str, &str)| text.matches(letter).count() as i64;
+        session.register_function(ScalarFn::rows::<(&str, &str), i64>("count_char", count)).unwrap();
+        let script = format!(
+            "SET 'parallelism.default' = '{parallelism}';
+             CREATE TABLE bid (
+                auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3), extra STRING
+             ) WITH (
+                'connector' = 'nexmark', 'event.type' = 'bid', 'events.num' = '20000', 'first-event.rate' = '200',
+                'base-time' = '2024-01-15 23:59:20'
+             )"
+        );
+        block_on(session.execute(&script)).unwrap();
+        let query = include_str!("../../../benches/nexmark/q14.sql").trim().trim_end_matches(';');
+        let mut rows = text(&session, &query.replace("count_char(extra, 'c')", function));
+        rows.sort_unstable();
+        rows
+    };
+    let expected = rows_of(1, "CAST(CHAR_LENGTH(extra) - CHAR_LENGTH(REPLACE(extra, 'c', '')) AS BIGINT)");
+    assert!(expected.len() > 1_000, "{}", expected.len());
+    for parallelism in [1, 2, 4] {
+        assert!(rows_of(parallelism, "count_char(extra, 'c')") == expected, "parallelism {parallelism}");
+    }
+}
+
 #[test]
 fn a_function_over_arrays_gives_any_arrow_form_of_its_type() {
     let session = session_of(vec![("n", Arc::new(Int32Array::from(vec![1, 2])))]);

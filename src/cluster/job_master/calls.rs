@@ -28,7 +28,7 @@ pub enum TaskUpdate {
         /// How.
         end: ExecutionEnd,
         /// Its last counters.
-        metrics: Option<TaskMetricsSnapshot>,
+        metrics: Option<Box<TaskMetricsSnapshot>>,
         /// If it has finished and checkpoints are taken: its last state.
         last_state: Option<TaskState>,
     },

@@ -388,7 +388,9 @@ impl Handle<UpdateTask> for JobMaster {
                 self.execution.running(call.attempt);
                 self.try_savepoint(main);
             }
-            TaskUpdate::Ended { end, metrics, last_state } => self.task_ended(call.attempt, end, metrics, last_state, main),
+            TaskUpdate::Ended { end, metrics, last_state } => {
+                self.task_ended(call.attempt, end, metrics.map(|metrics| *metrics), last_state, main)
+            }
         }
         Ok(()).into()
     }

@@ -223,7 +223,7 @@ pub(in crate::expr) fn parse_date(text: &str) -> Option<i32> {
     Ymd::checked(year.into(), month, day).map(|date| date.to_days() as i32)
 }
 
-/// A TIME: `12:30:00.123`, also without seconds or minutes; milliseconds of the day.
+/// A TIME: `12:30:00.123`, also without seconds or minutes; milliseconds of the day, rounded.
 pub(in crate::expr) fn parse_time(text: &str) -> Option<i32> {
     let mut parts = text.trim().splitn(3, ':');
     let hour = small_number(parts.next()?.trim(), 1..=2)?;
@@ -232,8 +232,12 @@ pub(in crate::expr) fn parse_time(text: &str) -> Option<i32> {
     let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
     let second = small_number(second, 1..=2)?;
     let nanos = fraction_nanos(fraction)?;
-    (hour < 24 && minute < 60 && second < 60)
-        .then_some(((hour * 60 + minute) * 60 + second) as i32 * 1_000 + (nanos / 1_000_000) as i32)
+    if hour >= 24 || minute >= 60 || second >= 60 {
+        return None;
+    }
+    let ms = ((hour * 60 + minute) * 60 + second) as i32 * 1_000 + ((nanos + 500_000) / 1_000_000) as i32;
+    // Flink rounds the last moment of a day to a time that it then cannot show.
+    Some(ms.min(MS_PER_DAY as i32 - 1))
 }
 
 /// The nanoseconds of up to nine digits of a fraction.

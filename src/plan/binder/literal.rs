@@ -5,7 +5,7 @@ use sqlparser::ast::{self, DateTimeField, Spanned, Value as SqlValue, ValueWithS
 use super::span::Located;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
-use crate::types::{DataType, TypeKind, Value};
+use crate::types::{DataType, TIME_PRECISION_MAX, TypeKind, Value};
 
 /// Digits that a DECIMAL can have.
 const MAX_DECIMAL_DIGITS: usize = 38;
@@ -122,7 +122,10 @@ fn date(text: &str) -> Result<Expr> {
 
 fn time(text: &str) -> Result<Expr> {
     let (nanos, precision) = parse_time(text).ok_or_else(|| illegal("TIME", text, "HH:mm:ss"))?;
-    Ok(Expr::literal(Value::Time((nanos / 1_000_000) as i32), DataType::not_null(TypeKind::Time(precision))))
+    Ok(Expr::literal(
+        Value::Time((nanos / 1_000_000) as i32),
+        DataType::not_null(TypeKind::Time(precision.min(TIME_PRECISION_MAX))),
+    ))
 }
 
 fn timestamp(text: &str) -> Result<Expr> {

@@ -69,6 +69,16 @@ impl ResultPartition {
         self.pool.waiting()
     }
 
+    /// Channels, one for each consumer.
+    pub fn num_channels(&self) -> usize {
+        self.subpartitions.len()
+    }
+
+    /// Batches that wait for the credit of one channel.
+    pub fn backlog(&self, channel: usize) -> u32 {
+        self.subpartitions[channel].sender.backlog()
+    }
+
     /// Rows put in since the start.
     pub fn rows_out(&self) -> u64 {
         self.rows_out

@@ -1,12 +1,13 @@
 //! From a task's descriptor to its operators and channels.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::operator_chain::{Node, OperatorChain, Port, SourceNode};
 use super::task_input::TaskInput;
 use super::{ChainLink, ChainedOperator, Mailbox, TaskDescriptor, TaskMetrics};
 use crate::error::{Error, Result};
-use crate::runtime::channel::{ChannelSettings, ShuffleEnvironment};
+use crate::runtime::channel::{ChannelSettings, ResultPartition, ShuffleEnvironment};
 use crate::runtime::{Environment, OperatorContext, OperatorMetrics};
 use crate::types::{KeyGroupRange, OperatorId, Watermark};
 
@@ -60,7 +61,9 @@ pub(super) fn build(
     }
     let settings = ChannelSettings::new(&descriptor.configuration);
     let partition = |partition| shuffle.partition(partition, descriptor.max_parallelism, &settings, mailbox);
-    let partitions = descriptor.partitions.iter().map(partition).collect();
+    let partitions: Vec<_> = descriptor.partitions.iter().map(partition).collect();
+    let num_channels = partitions.iter().map(ResultPartition::num_channels).sum();
+    metrics.backlogs = (0..num_channels).map(|_| AtomicU64::new(0)).collect();
     let gate = |gate: &super::InputGateDescriptor| (gate.input, shuffle.gate(gate, &settings, mailbox));
     let input = TaskInput::new(descriptor.gates.iter().map(gate).collect());
     let source_id = source.is_some().then(|| descriptor.operators[0].id);

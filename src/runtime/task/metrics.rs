@@ -36,10 +36,10 @@ pub struct TaskMetrics {
     pub output_watermark: Watermarked,
     /// Bytes of state of all operators.
     pub state_bytes: AtomicU64,
-    /// Buffers that wait in front of each result partition's channels.
-    pub backlog: AtomicU64,
     /// How long latency markers were under way.
     pub latency: Latency,
+    /// Buffers that wait in front of each outgoing channel, partition by partition.
+    pub backlogs: Box<[AtomicU64]>,
     /// Operators of the chain in order: id, name, counters.
     pub operators: Vec<(OperatorId, String, Arc<OperatorMetrics>)>,
 }
@@ -82,10 +82,10 @@ pub struct TaskMetricsSnapshot {
     pub input_watermark: i64,
     pub output_watermark: i64,
     pub state_bytes: u64,
-    pub backlog: u64,
     pub latency_markers: u64,
     pub latency_nanos: u64,
     pub latency_nanos_max: u64,
+    pub backlogs: Vec<u64>,
     pub operators: Vec<OperatorMetricsSnapshot>,
 }
 
@@ -124,12 +124,19 @@ impl TaskMetrics {
             input_watermark: self.input_watermark.get(),
             output_watermark: self.output_watermark.get(),
             state_bytes: self.state_bytes.load(Relaxed),
-            backlog: self.backlog.load(Relaxed),
             latency_markers: self.latency.markers.load(Relaxed),
             latency_nanos: self.latency.nanos.load(Relaxed),
             latency_nanos_max: self.latency.nanos_max.load(Relaxed),
+            backlogs: self.backlogs.iter().map(|backlog| backlog.load(Relaxed)).collect(),
             operators: self.operators.iter().map(operator_snapshot).collect(),
         }
+    }
+}
+
+impl TaskMetricsSnapshot {
+    /// Buffers that wait in front of all outgoing channels.
+    pub fn backlog(&self) -> u64 {
+        self.backlogs.iter().sum()
     }
 }
 

@@ -578,15 +578,20 @@ impl Work {
         metrics.state_bytes.store(state_bytes as u64, Relaxed);
         metrics.input_watermark.set(self.input.watermark().0);
         metrics.output_watermark.set(self.chain.emitted().0);
-        let (mut rows, mut bytes, mut waiting) = (0, 0, 0);
+        let (mut rows, mut bytes) = (0, 0);
+        let mut backlogs = metrics.backlogs.iter();
         for partition in &self.chain.partitions {
             rows += partition.rows_out();
             bytes += partition.bytes_out();
-            waiting += partition.waiting() as u64;
+            // Where nothing waits the channels need not be asked, each of which takes a lock.
+            let waits = partition.waiting() > 0;
+            for (channel, backlog) in (0..partition.num_channels()).zip(&mut backlogs) {
+                let waiting = if waits { partition.backlog(channel) } else { 0 };
+                backlog.store(waiting.into(), Relaxed);
+            }
         }
         metrics.rows_out.store(rows, Relaxed);
         metrics.bytes_out.store(bytes, Relaxed);
-        metrics.backlog.store(waiting, Relaxed);
         self.memory.report(state_bytes)
     }
 }

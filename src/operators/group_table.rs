@@ -80,6 +80,12 @@ impl GroupTable {
         self.row_counts.as_ref().is_none_or(|counts| counts[group as usize] > 0)
     }
 
+    /// Whether as many rows of a group were taken back as came. A window can have more of those than of these, since the row that is
+    /// taken back came to another one; it comes out all the same, as in Flink.
+    pub(super) fn is_settled(&self, group: u32) -> bool {
+        self.row_counts.as_ref().is_some_and(|counts| counts[group as usize] == 0)
+    }
+
     /// Removes groups with all their state.
     pub(super) fn remove(&mut self, groups: &[u32]) -> Result<()> {
         if groups.is_empty() {

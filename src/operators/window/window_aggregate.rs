@@ -291,7 +291,7 @@ impl WindowAggregate {
     /// Emits the groups of a window.
     fn emit(&self, table: &GroupTable, start: i64, end: i64, output: &mut dyn Output) -> Result<()> {
         let mut groups = table.keys.groups();
-        groups.retain(|group| table.is_alive(*group));
+        groups.retain(|group| !table.is_settled(*group));
         for chunk in groups.chunks(self.batch_rows) {
             let mut columns = table.keys.keys(chunk)?;
             columns.extend(table.aggregates.evaluate(chunk)?);

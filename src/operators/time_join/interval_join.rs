@@ -107,7 +107,9 @@ impl IntervalJoin {
         let matchable = self.pairing.matchable(side, &rows.columns);
         let (reach, other_reach) = (self.reach[side], self.reach[1 - side]);
         let nothing_meets = self.spec.lower_ms > self.spec.upper_ms;
-        let slices = self.sides[1 - side].slices();
+        let earliest = rows.times.iter().copied().min().unwrap_or(0);
+        let latest = rows.times.iter().copied().max().unwrap_or(0);
+        let slices = self.sides[1 - side].slices(earliest.saturating_sub(other_reach), latest.saturating_add(reach));
         let (mut kept, mut over) = (Vec::new(), Vec::new());
         let (mut search, mut partners) = (Search::default(), Vec::new());
         let (mut time, mut next_step) = (self.progress.time, 0);
@@ -219,10 +221,8 @@ impl IntervalJoin {
         for side in 0..2 {
             let over = if time == i64::MAX { time } else { time.saturating_sub(self.reach[side]) };
             let alone = self.sides[side].take_unjoined(over);
-            let slices = self.sides[side].slices();
             for chunk in alone.chunks(PAIRS_MAX) {
-                let ids = chunk.iter().map(|place| slices.id_of(*place)).collect();
-                self.emit_padded(side, Rows::Kept(slices.store, ids), chunk.len(), output)?;
+                self.emit_padded(side, Rows::Kept(self.sides[side].store(), chunk.to_vec()), chunk.len(), output)?;
             }
             self.sides[side].drop_until(over);
         }

@@ -76,10 +76,16 @@ impl TimedRows {
         })
     }
 
-    /// The slices that have rows, the earliest first.
-    pub(super) fn slices(&self) -> Slices<'_> {
-        let slices = self.slices.iter().map(|(number, slice)| (*number, slice)).collect();
+    /// The slices that may have rows of times from `low` to `high`, the earliest first.
+    pub(super) fn slices(&self, low: i64, high: i64) -> Slices<'_> {
+        let range = low.div_euclid(self.slice_ms)..=high.max(low).div_euclid(self.slice_ms);
+        let slices = self.slices.range(range).map(|(number, slice)| (*number, slice)).collect();
         Slices { slice_ms: self.slice_ms, slices, store: &self.store }
+    }
+
+    /// Rows with all their columns.
+    pub(super) fn store(&self) -> &RowStore {
+        &self.store
     }
 
     /// Keeps the rows `kept` of those that came in.
@@ -122,16 +128,17 @@ impl TimedRows {
     }
 
     /// The rows up to `time` that never had a partner; they are asked for once.
-    pub(super) fn take_unjoined(&mut self, time: i64) -> Vec<RowPlace> {
+    pub(super) fn take_unjoined(&mut self, time: i64) -> Vec<RowId> {
         let mut found = Vec::new();
         let Some(waiting) = &mut self.waiting else { return found };
         while let Some(Reverse((earliest, row))) = waiting.peek().copied().filter(|waiting| waiting.0.0 <= time) {
             waiting.pop();
             let slice = earliest.div_euclid(self.slice_ms);
             // It is done with: restored with its slice, it is not asked for again.
-            let joined = self.slices.get_mut(&slice).map(|rows| &mut rows.joined[row as usize]);
-            if joined.is_some_and(|joined| !std::mem::replace(joined, true)) {
-                found.push(RowPlace { slice, row });
+            if let Some(slice) = self.slices.get_mut(&slice)
+                && !std::mem::replace(&mut slice.joined[row as usize], true)
+            {
+                found.push(slice.ids[row as usize]);
             }
         }
         found
@@ -171,9 +178,10 @@ impl Slices<'_> {
             return;
         }
         let (first, last) = (low.div_euclid(self.slice_ms), high.div_euclid(self.slice_ms));
-        for (at, (number, slice)) in self.slices.iter().enumerate() {
-            if *number < first || *number > last {
-                continue;
+        let from = self.slices.partition_point(|(number, _)| *number < first);
+        for (at, (number, slice)) in self.slices.iter().enumerate().skip(from) {
+            if *number > last {
+                break;
             }
             for row in slice.index.rows(hash) {
                 if (low..=high).contains(&slice.times[row as usize]) {
@@ -192,12 +200,6 @@ impl Slices<'_> {
     #[inline]
     pub(super) fn id(&self, slice: u32, row: u32) -> RowId {
         self.slices[slice as usize].1.ids[row as usize]
-    }
-
-    /// The same of a row by its place for all time.
-    pub(super) fn id_of(&self, place: RowPlace) -> RowId {
-        let at = self.slices.partition_point(|(number, _)| *number < place.slice);
-        self.id(at as u32, place.row)
     }
 }
 

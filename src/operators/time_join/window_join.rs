@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::buffer::NullBuffer;
+use hashbrown::HashMap;
 
 use super::key_index::KeyIndex;
 use super::pairs::{Pairing, Rows};
@@ -53,8 +54,9 @@ impl WindowJoin {
         })
     }
 
-    fn has_ended(&self, window: Window, time: i64) -> bool {
-        self.time.trigger(window.end.saturating_sub(1)) <= time
+    /// The event time at which a window has ended.
+    fn end_of(&self, window: Window) -> i64 {
+        self.time.trigger(window.end.saturating_sub(1))
     }
 
     fn windows_of(&self, side: usize, batch: &Batch) -> Result<Vec<Window>> {
@@ -69,10 +71,14 @@ impl WindowJoin {
         let windows = self.windows_of(side, &batch)?;
         let mut waiting = Waiting::default();
         let mut row = 0;
+        let mut due: Option<(Window, i64)> = None;
         for step in steps.as_slice() {
             row = self.gather(&windows, row, step.rows_before as usize, &mut waiting);
-            let first = self.sides.iter().filter_map(WindowRows::first).chain(waiting.first()).min();
-            if first.is_some_and(|window| self.has_ended(window, step.watermark.0)) {
+            let first = self.sides.iter().filter_map(WindowRows::first).chain(waiting.first).min();
+            if first != due.map(|(window, _)| window) {
+                due = first.map(|window| (window, self.end_of(window)));
+            }
+            if due.is_some_and(|(_, end)| end <= step.watermark.0) {
                 self.keep(side, batch.columns(), &mut waiting)?;
                 self.advance(step.watermark.0, output)?;
             }
@@ -83,20 +89,13 @@ impl WindowJoin {
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
-    /// Sorts rows by window, leaving out and counting the late ones.
+    /// Sorts rows by window, leaving out and counting the late ones. A window with waiting rows has not ended: it would have been
+    /// joined.
     fn gather(&self, windows: &[Window], from: usize, to: usize, waiting: &mut Waiting) -> usize {
-        let mut known: Option<(Window, bool)> = None;
         let mut late_rows = 0;
         for (row, window) in windows.iter().enumerate().take(to).skip(from) {
-            let late = match known {
-                Some((last, late)) if last == *window => late,
-                _ => self.has_ended(*window, self.progress.time),
-            };
-            known = Some((*window, late));
-            if late {
+            if !waiting.add(*window, row as u32, |window| self.end_of(window) > self.progress.time) {
                 late_rows += 1;
-            } else {
-                waiting.add(*window, row as u32);
             }
         }
         if late_rows > 0 {
@@ -106,17 +105,20 @@ impl WindowJoin {
     }
 
     fn keep(&mut self, side: usize, columns: &[ArrayRef], waiting: &mut Waiting) -> Result<()> {
-        waiting.windows.drain(..).try_for_each(|(window, rows)| self.sides[side].push(window, columns, rows))
+        let windows = std::mem::take(waiting).windows;
+        windows.into_iter().try_for_each(|(window, rows)| self.sides[side].push(window, columns, rows))
     }
 
     /// Joins the windows that have ended, in the order of their ends.
     fn advance(&mut self, time: i64, output: &mut dyn Output) -> Result<()> {
-        while let Some(window) = self.sides.iter().filter_map(WindowRows::first).min()
-            && self.has_ended(window, time)
-        {
+        while let Some(window) = self.sides.iter().filter_map(WindowRows::first).min() {
+            let end = self.end_of(window);
+            if end > time {
+                break;
+            }
             let [left, right] = &mut self.sides;
             let (left, right) = (left.take(window)?, right.take(window)?);
-            self.progress.time = self.progress.time.max(self.time.trigger(window.end - 1).min(time));
+            self.progress.time = self.progress.time.max(end);
             WindowPair::new(self, left, right).join(output)?;
         }
         self.progress.time = self.progress.time.max(time);
@@ -128,18 +130,32 @@ impl WindowJoin {
 #[derive(Default)]
 struct Waiting {
     windows: Vec<(Window, Vec<u32>)>,
+    /// Where each window is in the list.
+    places: HashMap<Window, usize>,
+    /// The window that ends first.
+    first: Option<Window>,
+    /// Where the last row went.
+    last: usize,
 }
 
 impl Waiting {
-    fn add(&mut self, window: Window, row: u32) {
-        match self.windows.iter_mut().rev().find(|(known, _)| *known == window) {
-            Some((_, rows)) => rows.push(row),
-            None => self.windows.push((window, vec![row])),
+    /// Adds a row, unless its window has no rows yet and is not open.
+    #[inline]
+    fn add(&mut self, window: Window, row: u32, is_open: impl Fn(Window) -> bool) -> bool {
+        if self.windows.get(self.last).is_none_or(|(known, _)| *known != window) {
+            self.last = match self.places.get(&window) {
+                Some(place) => *place,
+                None if !is_open(window) => return false,
+                None => {
+                    self.places.insert(window, self.windows.len());
+                    self.windows.push((window, Vec::new()));
+                    self.first = self.first.into_iter().chain([window]).min();
+                    self.windows.len() - 1
+                }
+            };
         }
-    }
-
-    fn first(&self) -> Option<Window> {
-        self.windows.iter().map(|(window, _)| *window).min()
+        self.windows[self.last].1.push(row);
+        true
     }
 }
 

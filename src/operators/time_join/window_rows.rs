@@ -13,7 +13,7 @@ use crate::runtime::{FrozenState, StateTable, StateTableSnapshot, TakeBatch};
 use crate::types::{Batch, KeyGroupRange, compact_texts, hash_columns};
 
 /// A window in local milliseconds, ordered by its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Window {
     pub(super) end: i64,
     pub(super) start: i64,

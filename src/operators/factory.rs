@@ -41,6 +41,7 @@ impl OperatorFactory for Operators {
             OperatorSpec::RegularJoin(spec) => Box::new(RegularJoin::new((**spec).clone(), context)?),
             OperatorSpec::WindowJoin(spec) => Box::new(WindowJoin::new((**spec).clone(), context)?),
             OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
+            OperatorSpec::OverAggregate(spec) => super::over::over(spec, context)?,
             OperatorSpec::Rank(spec) => super::rank::rank(spec, context)?,
             OperatorSpec::ChangelogNormalize { keys, schema, emit_update_before } => {
                 Box::new(ChangelogNormalize::new(keys, schema, *emit_update_before, context)?)

@@ -12,6 +12,7 @@ mod group_table;
 mod join;
 mod keyed_state;
 mod limit;
+mod over;
 mod progress;
 mod rank;
 #[cfg(test)]

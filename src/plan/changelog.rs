@@ -10,11 +10,11 @@ use std::fmt;
 use super::describe::describe;
 use super::sort::SortStrategy;
 use super::upsert_keys::upsert_keys;
-use super::{LogicalPlan, PlannerContext, ScanTable, rank, sink_keys};
+use super::{LogicalPlan, PlannerContext, ScanTable, over, rank, sink_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::OnConflict;
 use crate::stream_graph::JoinType;
-use crate::stream_graph::{RankSpec, RankStrategy};
+use crate::stream_graph::{OverStrategy, RankSpec, RankStrategy};
 use crate::types::{ChangelogMode, SchemaRef};
 
 /// How updates of rows show in a stream.
@@ -185,6 +185,7 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             let updating = modifications(input, cx)?.any();
             rank_modifications(spec, rank::choose(spec, input.schema(), updating)?)
         }
+<<<<<<< HEAD
         LogicalPlan::Over { spec, .. } => return Err(rank::unsupported_over(spec)),
         LogicalPlan::RegularJoin { left, right, spec, .. } => {
             let (left, right) = (modifications(left, cx)?, modifications(right, cx)?);
@@ -196,6 +197,15 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             if turns || left.any() || right.any() { ALL } else { Modifications::default() }
         }
         LogicalPlan::Join { .. } => return Err(Error::internal("a join that no rule has taken")),
+=======
+        LogicalPlan::Over { input, spec, .. } => {
+            let updating = modifications(input, cx)?.any();
+            match over::choose(spec, input.schema(), updating)? {
+                OverStrategy::EventTime(_) | OverStrategy::ProcessingTime => Modifications::default(),
+            }
+        }
+        LogicalPlan::Join { .. } => return Err(unsupported_join()),
+>>>>>>> 459bee0 (Aggregate with OVER by event and processing time)
     })
 }
 

@@ -13,6 +13,7 @@ mod display;
 mod expr_text;
 mod generator;
 mod logical;
+mod over;
 mod planner;
 mod rank;
 mod rules;

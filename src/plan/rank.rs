@@ -4,7 +4,7 @@ use super::LogicalPlan;
 use super::upsert_keys::sorted;
 use crate::error::{Error, Result};
 use crate::expr::SortKey;
-use crate::stream_graph::{OverSpec, RankEnd, RankRange, RankSpec, RankStrategy};
+use crate::stream_graph::{RankEnd, RankRange, RankSpec, RankStrategy};
 use crate::types::Schema;
 
 /// Functions that number rows.
@@ -62,18 +62,6 @@ pub(super) fn upsert_keys(spec: &RankSpec, width: usize, input_keys: Vec<Vec<usi
         keys.push(sorted(partition));
     }
     keys
-}
-
-/// Why calls with OVER that are no Top-N cannot run.
-pub(super) fn unsupported_over(spec: &OverSpec) -> Error {
-    let error = Error::unsupported("OVER aggregation");
-    match spec.calls.iter().find(|call| RANK_FUNCTIONS.contains(&call.function.as_str())) {
-        Some(call) if call.function == "ROW_NUMBER" => error
-            .with_detail("ROW_NUMBER runs where a bound on the number makes it a Top-N")
-            .with_hint("keep the first rows in a query around it: SELECT * FROM (SELECT …, ROW_NUMBER() OVER (…) AS rn FROM t) WHERE rn <= 10"),
-        Some(call) => error.with_detail(format!("{} of a stream", call.function)).with_hint("use ROW_NUMBER"),
-        None => error.with_hint("aggregate with GROUP BY, by a window or by all time"),
-    }
 }
 
 /// The columns that a rank reads of its input to know which rows to keep.

@@ -8,7 +8,7 @@ mod spec;
 mod time_joins;
 
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
-pub use over::{FrameBound, FrameUnit, OverFrame, OverSpec};
+pub use over::{FrameBound, FrameUnit, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
 pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
 pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SinkSpec, SourceSpec, UnnestSpec,

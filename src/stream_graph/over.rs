@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::expr::{AggregateCall, SortKey};
+use crate::types::SchemaRef;
 
 /// Calls over one window: each input row comes out with a column for each call. Output: input columns, then the calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,26 @@ pub enum FrameBound {
     Following(i64),
     /// At the end of the partition.
     UnboundedFollowing,
+}
+
+/// What orders the rows of an OVER, and so decides when they come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum OverStrategy {
+    /// The rowtime in this column: rows come out when the watermark passes them.
+    EventTime(usize),
+    /// The clock.
+    ProcessingTime,
+}
+
+/// Calls with OVER and how they are computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OverOperatorSpec {
+    /// Window and calls.
+    pub over: OverSpec,
+    /// What orders the rows.
+    pub strategy: OverStrategy,
+    /// Columns of the input.
+    pub input: SchemaRef,
 }
 
 impl OverFrame {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::over::OverOperatorSpec;
 use super::rank::RankOperatorSpec;
 use super::{IntervalJoinSpec, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
@@ -80,6 +81,8 @@ pub enum OperatorSpec {
         /// Rows passed after them; none = all.
         fetch: Option<u64>,
     },
+    /// Aggregates with OVER: each row with the results over its frame. Output: input columns, then the calls.
+    OverAggregate(OverOperatorSpec),
     /// ROW_NUMBER with a bound on the number: Top-N and deduplication, also by window.
     Rank(RankOperatorSpec),
     /// Joins each left row with the one row (or none) of the right input: an uncorrelated scalar subquery. Runs at parallelism 1.

@@ -119,7 +119,9 @@ impl ExprBinder<'_, '_> {
             return Err(Error::new(ErrorKind::InvalidArgument, format!("{name} needs an ORDER BY of columns in OVER"))
                 .with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
         }
-        Ok(BoundOver { frame: OverFrame::ROWS_TO_CURRENT, ..bound })
+        // ROW_NUMBER tells rows of one key apart, the others give them one result.
+        let frame = if name == "ROW_NUMBER" { OverFrame::ROWS_TO_CURRENT } else { OverFrame::RANGE_TO_CURRENT };
+        Ok(BoundOver { frame, ..bound })
     }
 
     /// Arguments and result type of the function.

@@ -7,8 +7,10 @@ use crate::plan::changelog::{Changelog, Changes, Updates};
 use crate::plan::describe;
 use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
-use crate::plan::{LogicalPlan, ScanTable, rank};
-use crate::stream_graph::{OperatorSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec};
+use crate::plan::{LogicalPlan, ScanTable, over, rank};
+use crate::stream_graph::{
+    OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec,
+};
 use crate::types::{ChangelogMode, SchemaRef};
 
 impl<'a> Generator<'a> {
@@ -44,7 +46,7 @@ impl<'a> Generator<'a> {
             LogicalPlan::Aggregate { .. } => self.group_aggregate(plan, changelog),
             LogicalPlan::WindowAggregate { input, spec, schema } => self.window_aggregate(input, spec, schema, changelog),
             LogicalPlan::Rank { input, spec, schema } => self.rank(input, spec, schema, changelog),
-            LogicalPlan::Over { spec, .. } => Err(rank::unsupported_over(spec)),
+            LogicalPlan::Over { input, spec, schema } => self.over(input, spec, schema, changelog),
             LogicalPlan::Union { inputs, .. } => self.union(inputs, changelog),
             LogicalPlan::Sort { .. } => self.sort(plan, changelog),
             LogicalPlan::ScalarJoin { .. } => self.scalar_join(plan, changelog, None),
@@ -158,6 +160,20 @@ impl<'a> Generator<'a> {
             changes: changelog.changes,
         };
         self.add_operator(node, &[(&stream, Distribution::Keyed(keys))])
+    }
+
+    fn over(&mut self, input: &'a LogicalPlan, spec: &OverSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let strategy = over::choose(spec, input.schema(), !stream.changes.is_insert_only())?;
+        let over = OverOperatorSpec { over: spec.clone(), strategy, input: input.schema().clone() };
+        let node = NewNode {
+            name: "OverAggregate".to_string(),
+            description: describe::over(spec, schema, input.schema()),
+            spec: OperatorSpec::OverAggregate(over),
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])
     }
 
     fn rank(&mut self, input: &'a LogicalPlan, spec: &RankSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {

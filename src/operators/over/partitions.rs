@@ -1,0 +1,114 @@
+//! The partitions of OVER: their accumulators, and what is to be known of their time.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::datatypes::{DataType, Int64Type};
+
+use crate::error::Result;
+use crate::expr::{AggregateCall, FunctionRegistry};
+use crate::operators::group_table::GroupTable;
+use crate::operators::keyed_state::rows_in_range;
+use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::stream_graph::OverOperatorSpec;
+use crate::types::{Batch, KeyGroupRange};
+
+/// No clean-up is due.
+pub(super) const NEVER: i64 = i64::MAX;
+
+/// What is known of the time of a partition, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartitionTime {
+    /// The time of the last row that came out. Like Flink's it starts with the epoch.
+    pub(super) last: i64,
+    /// When no row can have those before it in its frame.
+    pub(super) cleanup: i64,
+}
+
+impl PartitionTime {
+    /// Of a partition without rows.
+    pub(super) const START: PartitionTime = PartitionTime { last: 0, cleanup: NEVER };
+}
+
+/// The partitions of OVER.
+pub(super) struct Partitions {
+    pub(super) table: GroupTable,
+    pub(super) times: Vec<PartitionTime>,
+    num_keys: usize,
+    max_parallelism: u32,
+}
+
+/// The call as an aggregate: what numbers rows counts them. Of rows with one key RANK and DENSE_RANK of a stream count all, as Flink's.
+fn as_aggregate(call: &AggregateCall) -> AggregateCall {
+    let function = match call.function.as_str() {
+        "ROW_NUMBER" | "RANK" | "DENSE_RANK" => "COUNT",
+        other => other,
+    };
+    AggregateCall { function: function.to_string(), ..call.clone() }
+}
+
+impl Partitions {
+    /// No partitions yet. `retractable`: rows leave their frames again.
+    pub(super) fn new(
+        spec: &OverOperatorSpec,
+        functions: &FunctionRegistry,
+        retractable: bool,
+        max_parallelism: u32,
+    ) -> Result<Self> {
+        let keys = &spec.over.partition_keys;
+        let types: Vec<DataType> = keys.iter().map(|key| spec.input.field(*key).data_type.to_arrow()).collect();
+        let calls: Vec<AggregateCall> = spec.over.calls.iter().map(as_aggregate).collect();
+        Ok(Partitions {
+            table: GroupTable::new(&types, &calls, functions, retractable)?,
+            times: Vec::new(),
+            num_keys: keys.len(),
+            max_parallelism,
+        })
+    }
+
+    /// Finds or makes the partition of each row.
+    pub(super) fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
+        self.table.assign(keys, num_rows)?;
+        for group in self.table.keys.fresh() {
+            // Numbers of removed partitions are used again.
+            if let Some(time) = self.times.get_mut(*group as usize) {
+                *time = PartitionTime::START;
+            }
+        }
+        self.times.resize(self.table.keys.num_groups(), PartitionTime::START);
+        Ok(())
+    }
+}
+
+/// Last time, clean-up time, then keys and accumulators.
+impl StateTable for Partitions {
+    fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        let groups = self.table.keys.groups();
+        let column = |value: fn(&PartitionTime) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| value(&self.times[*group as usize]))))
+        };
+        let times = vec![column(|time| time.last), column(|time| time.cleanup)];
+        let rows = self.table.snapshot(self.max_parallelism, |_| times)?;
+        Ok(StateTableSnapshot::new(rows.into_iter().collect()))
+    }
+
+    fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| {
+            let rows: Batch = rows_in_range(&rows, range)?;
+            if rows.num_rows() == 0 {
+                return Ok(());
+            }
+            let (times, state) = rows.columns().split_at(2);
+            self.assign(&state[..self.num_keys], rows.num_rows())?;
+            let value = |column: usize, row: usize| times[column].as_primitive::<Int64Type>().value(row);
+            for (row, group) in self.table.groups().iter().enumerate() {
+                self.times[*group as usize] = PartitionTime { last: value(0, row), cleanup: value(1, row) };
+            }
+            self.table.merge(state, rows.num_rows())
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.bytes() + self.times.capacity() * size_of::<PartitionTime>()
+    }
+}

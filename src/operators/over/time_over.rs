@@ -1,0 +1,304 @@
+//! OVER ordered by a time attribute: a row comes out when its time has come, with the results over the rows up to it.
+//!
+//! By event time that is when the watermark passes it; rows that are late are dropped and counted. What is late depends on the frame, as in
+//! Flink: where it has no start, what the watermark has passed; else what is not after the last row of its partition that came out. By
+//! processing time a row comes out at once, unless its frame is a stretch of time: then when the clock moves on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::Int64Type;
+
+use super::kept_rows::{KeptRows, TimedRow};
+use super::partitions::{NEVER, PartitionTime, Partitions};
+use super::values::{FrameStart, evaluate};
+use crate::error::Result;
+use crate::operators::progress::Progress;
+use crate::operators::window::time::{milliseconds, null_rowtime};
+use crate::runtime::state::RowId;
+use crate::runtime::{Operator, OperatorContext, Output, StateTable};
+use crate::stream_graph::{FrameBound, FrameUnit, OverOperatorSpec, OverStrategy};
+use crate::types::{Batch, InputNumber, TypeKind, Watermark, WatermarkStep};
+
+/// OVER ordered by a time attribute.
+pub(super) struct TimeOver {
+    partition_keys: Vec<usize>,
+    /// The rowtime and its digits; none: processing time.
+    rowtime: Option<(usize, u8)>,
+    frame: FrameStart,
+    partitions: Partitions,
+    kept: KeptRows,
+    progress: Progress,
+    /// Partitions by when they may be cleaned up.
+    cleanups: BTreeMap<i64, Vec<u32>>,
+    /// Rows whose time has come.
+    due: Vec<TimedRow>,
+    /// What comes out of the call that is processed.
+    ready: Vec<Batch>,
+    /// Partitions that were cleaned up.
+    emptied: Vec<u32>,
+    /// Whether restored rows may wait to be put in their places.
+    is_restored: bool,
+    context: OperatorContext,
+}
+
+impl TimeOver {
+    /// From its spec.
+    pub(super) fn new(spec: &OverOperatorSpec, context: &OperatorContext) -> Result<Self> {
+        let preceding = match spec.over.frame.start {
+            FrameBound::Preceding(distance) => Some(distance),
+            FrameBound::CurrentRow => Some(0),
+            _ => None,
+        };
+        let rowtime = match spec.strategy {
+            OverStrategy::EventTime(column) => Some((column, precision(&spec.input.field(column).data_type.kind))),
+            OverStrategy::ProcessingTime => None,
+        };
+        // Rows that come by the clock are no peers where frames have no start, as in Flink.
+        let unit = if rowtime.is_none() && preceding.is_none() { FrameUnit::Rows } else { spec.over.frame.unit };
+        let functions = &context.environment.functions;
+        let partition_keys = spec.over.partition_keys.clone();
+        Ok(TimeOver {
+            rowtime,
+            frame: FrameStart { unit, preceding },
+            partitions: Partitions::new(spec, functions, preceding.is_some(), context.max_parallelism)?,
+            kept: KeptRows::new(&spec.input, partition_keys.clone(), context.max_parallelism)?,
+            partition_keys,
+            progress: Progress::new(i64::MIN, context.key_groups),
+            cleanups: BTreeMap::new(),
+            due: Vec::new(),
+            ready: Vec::new(),
+            emptied: Vec::new(),
+            is_restored: false,
+            context: context.clone(),
+        })
+    }
+
+    /// The stretch of time that frames look back over, if they do.
+    fn range(&self) -> Option<i64> {
+        self.frame.preceding.filter(|_| self.frame.unit == FrameUnit::Range)
+    }
+
+    /// Whether rows wait for the clock to move on.
+    fn waits_for_clock(&self) -> bool {
+        self.rowtime.is_none() && self.range().is_some()
+    }
+
+    fn assign(&mut self, columns: &[ArrayRef], num_rows: usize) -> Result<Vec<u32>> {
+        let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
+        self.partitions.assign(&keys, num_rows)?;
+        self.kept.frames.resize(self.partitions.times.len(), VecDeque::new());
+        Ok(self.partitions.table.groups().to_vec())
+    }
+
+    /// Puts restored rows in their places.
+    fn load(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.is_restored) {
+            return Ok(());
+        }
+        for rows in self.kept.take_restored() {
+            let (flags, columns) = rows.columns().split_at(2);
+            let (pending, times) = (flags[0].as_boolean(), flags[1].as_primitive::<Int64Type>());
+            let groups = self.assign(columns, rows.num_rows())?;
+            let mut ids = Vec::new();
+            self.kept.store.append(columns, rows.num_rows(), &mut ids)?;
+            for (row, (group, id)) in groups.into_iter().zip(ids).enumerate() {
+                let timed = TimedRow { group, time: times.value(row), id };
+                if pending.value(row) { self.kept.wait(timed) } else { self.kept.frames[group as usize].push_back(timed) }
+            }
+        }
+        if self.cleanups.is_empty() {
+            let due = self.partitions.times.iter().enumerate().filter(|(_, time)| time.cleanup != NEVER);
+            due.for_each(|(group, time)| self.cleanups.entry(time.cleanup).or_default().push(group as u32));
+        }
+        Ok(())
+    }
+
+    fn add_by_event_time(&mut self, batch: &Batch, column: usize, precision: u8, steps: &[WatermarkStep]) -> Result<()> {
+        if batch.column(column).null_count() > 0 {
+            return Err(null_rowtime());
+        }
+        let times = milliseconds(batch.column(column), precision)?;
+        let groups = self.assign(batch.columns(), batch.num_rows())?;
+        let mut ids = Vec::new();
+        self.kept.store.append(batch.columns(), batch.num_rows(), &mut ids)?;
+        let mut steps = steps.iter().peekable();
+        let mut late: Vec<RowId> = Vec::new();
+        for (row, time) in times.into_iter().enumerate() {
+            while let Some(step) = steps.next_if(|step| step.rows_before as usize <= row) {
+                self.advance(step.watermark.0)?;
+            }
+            let timed = TimedRow { group: groups[row], time, id: ids[row] };
+            if self.is_late(timed) {
+                late.push(timed.id);
+            } else {
+                self.schedule_cleanup(timed);
+                self.kept.wait(timed);
+            }
+        }
+        if !late.is_empty() {
+            self.context.metrics.late_rows.fetch_add(late.len() as u64, Ordering::Relaxed);
+            self.kept.store.delete(&late);
+        }
+        steps.try_for_each(|step| self.advance(step.watermark.0))
+    }
+
+    fn is_late(&self, row: TimedRow) -> bool {
+        match self.frame.preceding {
+            None => row.time <= self.progress.time,
+            Some(_) => row.time <= self.partitions.times[row.group as usize].last,
+        }
+    }
+
+    /// When no row after this one can have it in its frame, all of the partition goes: a while later, so that it is seldom asked.
+    fn schedule_cleanup(&mut self, row: TimedRow) {
+        let Some(range) = self.range() else { return };
+        let known = &mut self.partitions.times[row.group as usize].cleanup;
+        let earliest = row.time.saturating_add(range).saturating_add(1);
+        if *known == NEVER || *known < earliest {
+            *known = row.time.saturating_add(range + range / 2).saturating_add(1);
+            self.cleanups.entry(*known).or_default().push(row.group);
+        }
+    }
+
+    /// The watermark is here now.
+    fn advance(&mut self, watermark: i64) -> Result<()> {
+        self.progress.time = self.progress.time.max(watermark);
+        while let Some(first) = self.kept.pending.first_entry().filter(|first| *first.key() <= watermark) {
+            for row in first.remove() {
+                self.partitions.times[row.group as usize].last = row.time;
+                self.due.push(row);
+            }
+        }
+        while let Some(first) = self.cleanups.first_entry().filter(|first| *first.key() <= watermark) {
+            let (at, groups) = first.remove_entry();
+            for group in groups {
+                let time = &mut self.partitions.times[group as usize];
+                if time.cleanup <= at {
+                    self.clean_up(group)?;
+                } else {
+                    // Rows have put it off; in Flink the timer that does nothing else still moves on what counts as late.
+                    time.last = time.last.max(at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all rows of a partition.
+    fn clean_up(&mut self, group: u32) -> Result<()> {
+        self.compute()?;
+        self.partitions.times[group as usize] = PartitionTime::START;
+        self.partitions.table.aggregates.clear(&[group])?;
+        let gone: Vec<RowId> = self.kept.frames[group as usize].drain(..).map(|row| row.id).collect();
+        self.kept.store.delete(&gone);
+        self.emptied.push(group);
+        Ok(())
+    }
+
+    /// Works out the results of the rows whose time has come.
+    fn compute(&mut self) -> Result<()> {
+        let due = std::mem::take(&mut self.due);
+        if due.is_empty() {
+            return Ok(());
+        }
+        let aggregates = &mut self.partitions.table.aggregates;
+        let (values, gone) = evaluate(&due, self.frame, &self.kept.store, &mut self.kept.frames, aggregates)?;
+        let ids: Vec<RowId> = due.iter().map(|row| row.id).collect();
+        let mut columns = self.kept.store.take(&ids)?;
+        columns.extend(values);
+        self.ready.push(Batch::new(columns, ids.len()));
+        self.kept.store.delete(&gone);
+        Ok(())
+    }
+
+    /// Emits what is ready. Partitions of which nothing is left are removed.
+    fn emit(&mut self, output: &mut dyn Output) -> Result<()> {
+        self.compute()?;
+        self.ready.drain(..).try_for_each(|batch| output.batch(batch))?;
+        let mut emptied = std::mem::take(&mut self.emptied);
+        emptied.sort_unstable();
+        emptied.dedup();
+        // Some have rows again.
+        emptied.retain(|group| self.partitions.times[*group as usize].cleanup == NEVER);
+        self.partitions.table.remove(&emptied)
+    }
+
+    fn add_by_clock(&mut self, batch: &Batch) -> Result<()> {
+        let now = self.context.environment.clock.now_ms();
+        let groups = self.assign(batch.columns(), batch.num_rows())?;
+        let mut ids = Vec::new();
+        self.kept.store.append(batch.columns(), batch.num_rows(), &mut ids)?;
+        let rows = groups.into_iter().zip(ids).map(|(group, id)| TimedRow { group, time: now, id });
+        if self.waits_for_clock() {
+            rows.for_each(|row| self.kept.wait(row));
+        } else {
+            self.due.extend(rows);
+        }
+        Ok(())
+    }
+
+    /// The clock has passed these rows.
+    fn advance_clock(&mut self, now: i64) {
+        while let Some(first) = self.kept.pending.first_entry().filter(|first| *first.key() < now) {
+            self.due.extend(first.remove());
+        }
+    }
+}
+
+fn precision(kind: &TypeKind) -> u8 {
+    match kind {
+        TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => *precision,
+        _ => 3,
+    }
+}
+
+impl Operator for TimeOver {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        self.load()?;
+        let steps = batch.take_steps();
+        match self.rowtime {
+            Some((column, precision)) => self.add_by_event_time(&batch, column, precision, steps.as_slice())?,
+            None => {
+                self.advance_clock(self.context.environment.clock.now_ms());
+                self.add_by_clock(&batch)?;
+            }
+        }
+        self.emit(output)?;
+        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        if self.rowtime.is_some() {
+            self.load()?;
+            self.advance(watermark.0)?;
+            self.emit(output)?;
+        }
+        output.watermark(watermark)
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        let first = self.kept.pending.keys().next().filter(|_| self.waits_for_clock())?;
+        Some(first.saturating_add(1))
+    }
+
+    fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
+        if self.waits_for_clock() {
+            self.load()?;
+            self.advance_clock(now_ms);
+            self.emit(output)?;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        self.is_restored = true;
+        vec![("partitions", &mut self.partitions), ("rows", &mut self.kept), ("progress", &mut self.progress)]
+    }
+}

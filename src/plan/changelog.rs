@@ -185,8 +185,12 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             let updating = modifications(input, cx)?.any();
             rank_modifications(spec, rank::choose(spec, input.schema(), updating)?)
         }
-<<<<<<< HEAD
-        LogicalPlan::Over { spec, .. } => return Err(rank::unsupported_over(spec)),
+        LogicalPlan::Over { input, spec, .. } => {
+            let updating = modifications(input, cx)?.any();
+            match over::choose(spec, input.schema(), updating)? {
+                OverStrategy::EventTime(_) | OverStrategy::ProcessingTime => Modifications::default(),
+            }
+        }
         LogicalPlan::RegularJoin { left, right, spec, .. } => {
             let (left, right) = (modifications(left, cx)?, modifications(right, cx)?);
             // The first partner of a row takes it back as it was without one.
@@ -197,15 +201,6 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             if turns || left.any() || right.any() { ALL } else { Modifications::default() }
         }
         LogicalPlan::Join { .. } => return Err(Error::internal("a join that no rule has taken")),
-=======
-        LogicalPlan::Over { input, spec, .. } => {
-            let updating = modifications(input, cx)?.any();
-            match over::choose(spec, input.schema(), updating)? {
-                OverStrategy::EventTime(_) | OverStrategy::ProcessingTime => Modifications::default(),
-            }
-        }
-        LogicalPlan::Join { .. } => return Err(unsupported_join()),
->>>>>>> 459bee0 (Aggregate with OVER by event and processing time)
     })
 }
 

@@ -81,10 +81,9 @@ impl Schedule {
         let group = rows[partition[0] as usize].group;
         // Rows of the frame that come from here, as positions: those that left are before `left`.
         let mut left = 0;
-        let mut round = 0;
         let is_peer = |a: &u32, b: &u32| start.unit == FrameUnit::Range && rows[*a as usize].time == rows[*b as usize].time;
         let mut added = 0;
-        for peers in partition.chunk_by(is_peer) {
+        for (round, peers) in partition.chunk_by(is_peer).enumerate() {
             if round == self.rounds.len() {
                 self.rounds.push(Round::default());
             }
@@ -119,7 +118,6 @@ impl Schedule {
             }
             this.evaluated.push(group);
             added += peers.len();
-            round += 1;
         }
         match start.preceding {
             Some(_) => frames[group as usize].extend(partition[left..].iter().map(|at| rows[*at as usize])),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::job::{ASK_TIMEOUT, JobHandle};
+use super::slt::{Interruptions, PausingConnectors, PausingOperators};
 use crate::catalog::ConnectorRegistry;
 use crate::clock::{Clock, SystemClock};
 use crate::cluster::{Dispatcher, MiniCluster, MiniClusterOptions, SubmitJob};
@@ -17,7 +18,7 @@ use crate::operators::Operators;
 use crate::rpc::Gateway;
 use crate::runtime::checkpoint::LocalStores;
 use crate::runtime::state::MemoryManager;
-use crate::runtime::{Environment, FlushId, ResultHub, ResultStream};
+use crate::runtime::{ConnectorFactory, Environment, FlushId, OperatorFactory, ResultHub, ResultStream};
 use crate::types::ResultId;
 
 /// What runs the jobs of a session.
@@ -33,6 +34,8 @@ pub(super) struct Engine {
     /// What state and channels take, and may take.
     pub(super) memory: Arc<MemoryManager>,
     options: MiniClusterOptions,
+    /// Whether jobs are stopped in the middle, and where that is noted: for tests.
+    pub(super) interruptions: Option<Arc<Interruptions>>,
     cluster: Mutex<Option<MiniCluster>>,
     next_result: AtomicU64,
     next_flush: AtomicU64,
@@ -55,6 +58,7 @@ impl Engine {
             stores: Arc::default(),
             memory: Arc::default(),
             options,
+            interruptions: None,
             cluster: Mutex::new(None),
             next_result: AtomicU64::new(1),
             next_flush: AtomicU64::new(1),
@@ -115,11 +119,18 @@ impl Engine {
     }
 
     fn environment(&self) -> Environment {
+        let (mut connectors, mut operators): (Arc<dyn ConnectorFactory>, Arc<dyn OperatorFactory>) =
+            (Arc::clone(&self.connectors) as _, Arc::new(Operators));
+        if let Some(interruptions) = &self.interruptions {
+            let pauses = || Arc::clone(&interruptions.pauses);
+            connectors = Arc::new(PausingConnectors { inner: connectors, pauses: pauses() });
+            operators = Arc::new(PausingOperators { inner: Operators, pauses: pauses() });
+        }
         Environment {
             clock: Arc::clone(&self.clock),
             functions: Arc::clone(&self.functions),
-            connectors: Arc::clone(&self.connectors) as _,
-            operators: Arc::new(Operators),
+            connectors,
+            operators,
             results: Arc::clone(&self.results),
             stores: Arc::clone(&self.stores) as _,
         }

@@ -12,6 +12,7 @@ use super::flush::{FollowedTables, FollowingJob};
 use super::job::{ASK_TIMEOUT, JobHandle};
 use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
+use super::slt::{Interrupted, Interruptions, interrupted};
 use super::{builtin_rows, show, show_jobs, state_paths};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
@@ -24,6 +25,7 @@ use crate::job_graph;
 use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
 use crate::rpc::Gateway;
+use crate::runtime::ResultStream;
 use crate::sql::{self, HintedOptions, Insert, Name, ParseOptions, ParsedStatement, Statement};
 use crate::types::{JobId, ResultId};
 
@@ -37,6 +39,7 @@ pub struct SessionBuilder {
     configuration: Configuration,
     base_dir: PathBuf,
     cluster: MiniClusterOptions,
+    interruptions: Option<Arc<Interruptions>>,
 }
 
 impl Default for SessionBuilder {
@@ -49,6 +52,7 @@ impl Default for SessionBuilder {
             configuration: Configuration::default(),
             base_dir: PathBuf::new(),
             cluster: MiniClusterOptions::default(),
+            interruptions: None,
         }
     }
 }
@@ -97,9 +101,16 @@ impl SessionBuilder {
         self
     }
 
+    /// Stops each job in the middle of its input, and has it go on from a savepoint: for tests.
+    pub(super) fn interrupt_jobs(mut self) -> Self {
+        self.interruptions = Some(Arc::default());
+        self
+    }
+
     /// The session. Starts nothing yet.
     pub fn build(self) -> Session {
-        let engine = Engine::new(self.clock, self.services, self.functions, self.cluster);
+        let mut engine = Engine::new(self.clock, self.services, self.functions, self.cluster);
+        engine.interruptions = self.interruptions;
         engine.memory.set_limit(self.configuration.bytes(&MEMORY_LIMIT) as usize);
         let state = State {
             catalog: CatalogManager::new(),
@@ -251,6 +262,11 @@ impl Session {
         self.locked().following.clone()
     }
 
+    /// A flush passes through this job too, from now on.
+    pub(super) fn add_following(&self, job: FollowingJob) {
+        self.locked().following.push(job);
+    }
+
     /// A job is not flushed any more.
     pub(super) fn forget_job(&self, job: JobId) {
         self.locked().following.retain(|following| following.handle.id != job);
@@ -326,11 +342,12 @@ impl Session {
         plan(&state.bind_context(&self.engine, hints), &state.planner_context(&self.engine))
     }
 
-    pub(super) async fn run_select(&self, planned: PlannedJob, rows: crate::runtime::ResultStream) -> Result<StatementResult> {
+    pub(super) async fn run_select(&self, planned: PlannedJob, rows: ResultStream) -> Result<StatementResult> {
         let query = planned.queries.first().ok_or_else(|| Error::internal("a SELECT plans to one query"))?;
         let schema = Arc::clone(query.logical.schema());
         let changelog = query.changelog.changes.mode();
-        let (job, _) = self.submit(&planned).await?;
+        let (job, _, rows) = self.submit(&planned, Some(rows)).await?;
+        let rows = rows.ok_or_else(|| Error::internal("a SELECT collects rows"))?;
         let rows = RowStream::of_job(schema, changelog, rows, job).in_time_zone(self.configuration().time_zone());
         Ok(Outcome::Rows(rows).into())
     }
@@ -345,24 +362,39 @@ impl Session {
 
     /// Runs a job that writes, and remembers it when it follows memory tables: flushes pass through it then.
     pub(super) async fn run(&self, planned: &PlannedJob) -> Result<JobHandle> {
-        let (handle, tables) = self.submit(planned).await?;
+        let (handle, tables, _) = self.submit(planned, None).await?;
         if tables.can_be_flushed() {
             self.forget_ended_jobs().await?;
-            self.locked().following.push(FollowingJob { handle: handle.clone(), tables });
+            self.add_following(FollowingJob { handle: handle.clone(), tables });
         }
         Ok(handle)
     }
 
-    async fn submit(&self, planned: &PlannedJob) -> Result<(JobHandle, FollowedTables)> {
+    async fn submit(
+        &self,
+        planned: &PlannedJob,
+        rows: Option<ResultStream>,
+    ) -> Result<(JobHandle, FollowedTables, Option<ResultStream>)> {
         let (bounded, tables) = {
             let state = self.locked();
             let cx = state.planner_context(&self.engine);
             (planned.is_bounded(&cx)?, FollowedTables::of(planned, &cx)?)
         };
-        let mut graph = job_graph::generate(&planned.stream_graph)?;
-        let base_dir = self.locked().base_dir.clone();
-        state_paths::resolve(&mut graph.configuration, &base_dir);
-        self.engine.submit(graph, bounded).await.map(|handle| (handle, tables))
+        let graph = &planned.stream_graph;
+        let Some(interruptions) = &self.engine.interruptions else {
+            let mut graph = job_graph::generate(graph)?;
+            let base_dir = self.locked().base_dir.clone();
+            state_paths::resolve(&mut graph.configuration, &base_dir);
+            return Ok((self.engine.submit(graph, bounded).await?, tables, rows));
+        };
+        if bounded || rows.is_some() {
+            let Interrupted { job, rows } = interrupted::run(self, graph, rows).await?;
+            return Ok((job, tables, rows));
+        }
+        let graph = interrupted::with_savepoints(graph);
+        let handle = self.engine.submit(job_graph::generate(&graph)?, bounded).await?;
+        interrupted::follow(interruptions, &handle, &graph);
+        Ok((handle, tables, rows))
     }
 
     /// What EXPLAIN shows: the plans of a query or of INSERTs, which are not run.

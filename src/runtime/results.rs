@@ -178,6 +178,14 @@ pub struct ResultStream {
 }
 
 impl ResultStream {
+    /// Rows that come before all others.
+    pub fn put_before(&self, batches: Vec<Batch>) {
+        let mut queue = locked(&self.queue);
+        let later = std::mem::replace(&mut queue.batches, batches.into());
+        queue.batches.extend(later);
+        queue.wake_reader();
+    }
+
     /// Ends the stream from outside: the job failed or was cancelled before its collector could say so.
     pub fn closer(&self) -> impl Fn(Result<()>) + Send + Sync + 'static {
         let queue = Arc::clone(&self.queue);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType};
 
+use super::interrupted::interrupt_following;
 use super::modes::Mode;
+use super::proof::Proof;
 use crate::client::result::{Outcome, RowStream};
 use crate::client::{ChangelogFold, Session};
 use crate::clock::VirtualClock;
@@ -55,6 +57,9 @@ impl Database {
         for (key, value) in mode.settings {
             builder = builder.set(key, value)?;
         }
+        if mode.proof == Proof::RestoredHalfWay {
+            builder = builder.interrupt_jobs();
+        }
         Ok(Database { session: builder.build(), mode })
     }
 
@@ -80,6 +85,7 @@ impl Database {
             }
         };
         self.session.flush().await?;
+        interrupt_following(&self.session).await?;
         Ok(output)
     }
 

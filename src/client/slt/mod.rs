@@ -7,11 +7,15 @@
 mod database;
 mod execution;
 mod files;
+pub(in crate::client) mod interrupted;
 mod modes;
+mod pause;
 mod proof;
 mod records;
 mod trials;
 
+pub(in crate::client) use interrupted::{Interrupted, Interruptions};
 pub use modes::{MODES, Mode, mode};
+pub(in crate::client) use pause::{PausingConnectors, PausingOperators};
 pub use proof::Proof;
 pub use trials::{run_folder, run_tests};

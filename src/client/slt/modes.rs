@@ -62,6 +62,13 @@ pub const MODES: &[Mode] = &[
         shows_changes: false,
         proof: Proof::BuffersInFlight(1),
     },
+    Mode {
+        name: "restore",
+        doc: "Each job is stopped with a savepoint in the middle of its input and goes on with more subtasks on a new cluster.",
+        settings: &[("parallelism.default", "2"), ("execution.batch-rows", "2")],
+        shows_changes: false,
+        proof: Proof::RestoredHalfWay,
+    },
 ];
 
 /// The mode of a name.

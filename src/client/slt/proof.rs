@@ -21,6 +21,8 @@ pub enum Proof {
     BuffersInFlight(u64),
     /// No task spread its keys over more key groups than this.
     KeyGroups(u64),
+    /// Jobs went on from savepoints that had state, with rows before and after.
+    RestoredHalfWay,
 }
 
 /// What is counted over all jobs of a session.
@@ -69,9 +71,15 @@ impl Proof {
         if self == Proof::None {
             return Ok(true);
         }
+        if self == Proof::RestoredHalfWay {
+            return match &session.engine.interruptions {
+                Some(interruptions) => interruptions.showed().await,
+                None => Ok(false),
+            };
+        }
         let counts = Counts::of(session).await?;
         match self {
-            Proof::None => Ok(true),
+            Proof::None | Proof::RestoredHalfWay => Ok(true),
             Proof::OneOperatorPerTask => {
                 at_most(1, counts.operators_per_task_max, "operators in a task")?;
                 Ok(counts.vertices > 1)

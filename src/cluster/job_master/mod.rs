@@ -279,6 +279,8 @@ impl JobMaster {
         self.answer_flushes(passed);
         self.cancel_tasks(&cancel);
         self.after_change(main);
+        // It may have been the last one that was not known to run.
+        self.try_savepoint(main);
     }
 
     /// Of a job that fails nothing becomes visible any more, not even when all its sinks have ended or have seen the flush.

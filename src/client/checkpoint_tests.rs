@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use super::{JobHandle, ScalarFn, Session};
+use expect_test::expect;
+
+use super::{JobHandle, Outcome, ScalarFn, Session};
 use crate::clock::{Clock, SystemClock};
 use crate::cluster::JobMetrics;
+use crate::error::Error;
 
 /// Rows of the input.
 const ROWS: u64 = 12_000;
@@ -47,7 +50,7 @@ fn input(folder: &Path) {
 }
 
 async fn session(folder: &Path, settings: &[(&str, &str)], slowly: &Slowly) -> Session {
-    let mut builder = Session::builder().base_dir(folder).set("execution.batch-rows", "200").unwrap();
+    let mut builder = Session::builder().base_dir(folder).set("execution.batch-rows", "20").unwrap();
     for (key, value) in settings {
         builder = builder.set(key, value).unwrap();
     }
@@ -114,4 +117,175 @@ async fn until(job: &JobHandle, is_so_far: impl Fn(&JobMetrics) -> bool) {
     while !is_so_far(&job.metrics().await.unwrap()) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+/// Stops the query once so many rows went through it: its rows, and the savepoint.
+async fn stop(session: &Session, slowly: &Slowly, rows: u64, drain: bool) -> (Vec<Vec<String>>, String) {
+    let stream = session.query(QUERY).await.unwrap();
+    let job = stream.job().unwrap().clone();
+    let stop = async {
+        while slowly.calls.load(SeqCst) < rows {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        job.stop_with_savepoint(drain).await
+    };
+    let (rows, savepoint) = futures::join!(stream.collect_text(), stop);
+    (rows.unwrap(), savepoint.unwrap())
+}
+
+#[tokio::test]
+async fn a_stopped_query_goes_on_at_another_parallelism() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let expected = undisturbed(folder.path()).await;
+    let (mut rows, mut restore) = (Vec::new(), String::new());
+    for (stop_at, parallelism) in [(1_000, "1"), (1_500, "3"), (1_000, "2")] {
+        let slowly = Slowly::default();
+        let settings = [
+            ("execution.checkpointing.savepoint-dir", "savepoints"),
+            ("parallelism.default", parallelism),
+            ("execution.state-recovery.path", restore.as_str()),
+        ];
+        let session = session(folder.path(), &settings, &slowly).await;
+        let (more, savepoint) = stop(&session, &slowly, stop_at, false).await;
+        assert!(slowly.calls.load(SeqCst) < ROWS, "it did not begin anew");
+        rows.extend(more);
+        restore = savepoint;
+        session.shutdown().await;
+    }
+    let slowly = Slowly::default();
+    slowly.is_fast.store(true, SeqCst);
+    let session = session(folder.path(), &[("execution.state-recovery.path", restore.as_str())], &slowly).await;
+    rows.extend(session.query(QUERY).await.unwrap().collect_text().await.unwrap());
+    assert_eq!(sorted(rows), expected);
+    session.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_drained_query_says_all_that_it_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let slowly = Slowly::default();
+    let settings = [("execution.checkpointing.savepoint-dir", "savepoints")];
+    let session = session(folder.path(), &settings, &slowly).await;
+    let (rows, _) = stop(&session, &slowly, 1_000, true).await;
+    let counted: u64 = rows.iter().map(|row| row[2].parse::<u64>().unwrap()).sum();
+    assert_eq!(counted, slowly.calls.load(SeqCst), "every row that was read stands in a window that came out");
+    session.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_does_not_fit_a_savepoint_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let slowly = Slowly::default();
+    let first = session(folder.path(), &[("execution.checkpointing.savepoint-dir", "savepoints")], &slowly).await;
+    let (_, savepoint) = stop(&first, &slowly, 1_000, false).await;
+    first.shutdown().await;
+    slowly.is_fast.store(true, SeqCst);
+    let run = async |settings: &[(&str, &str)], query: &str| {
+        let mut all = vec![("execution.state-recovery.path", savepoint.as_str())];
+        all.extend(settings);
+        let session = session(folder.path(), &all, &slowly).await;
+        let result = session.query(query).await.unwrap().collect_text().await;
+        session.shutdown().await;
+        result
+    };
+    let text = |result: Result<Vec<Vec<String>>, Error>| {
+        let error = result.unwrap_err();
+        format!("{} / {}", error.message(), error.detail().unwrap_or_default()).replace(&savepoint, "SAVEPOINT")
+    };
+    let other = "SELECT k, COUNT(*) FROM t GROUP BY k";
+    expect![["the job cannot start from 'SAVEPOINT' / operator \"Source: t[1]\" has no state in it"]]
+        .assert_eq(&text(run(&[], other).await));
+    let rows = run(&[("execution.state-recovery.ignore-unclaimed-state", "true")], other).await.unwrap();
+    assert!(!rows.is_empty(), "new operators start empty, sources go on");
+    expect![["the job cannot start from 'SAVEPOINT' / operator \"Source: t[1]\" had 128 key groups, now it has 64"]]
+        .assert_eq(&text(run(&[("pipeline.max-parallelism", "64")], QUERY).await));
+
+    let metadata = Path::new(&savepoint).join("_metadata");
+    let manifest = std::fs::read(&metadata).unwrap();
+    std::fs::write(&metadata, &manifest[..manifest.len() - 1]).unwrap();
+    let torn = text(run(&[], QUERY).await);
+    assert!(torn.starts_with("'SAVEPOINT/_metadata' is no manifest of a checkpoint / it has "), "{torn}");
+    std::fs::remove_file(&metadata).unwrap();
+    let missing = text(run(&[], QUERY).await);
+    assert!(missing.starts_with("there is no complete checkpoint in 'SAVEPOINT'"), "{missing}");
+
+    std::fs::write(&metadata, &manifest).unwrap();
+    for file in std::fs::read_dir(&savepoint).unwrap().map(|file| file.unwrap().path()) {
+        if file.extension().is_some_and(|extension| extension == "arrow") {
+            let mut bytes = std::fs::read(&file).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(&file, bytes).unwrap();
+        }
+    }
+    let corrupted = text(run(&[], QUERY).await);
+    assert!(corrupted.contains(".arrow' is corrupted"), "{corrupted}");
+}
+
+#[tokio::test]
+async fn a_job_that_had_finished_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let slowly = Slowly::default();
+    let insert =
+        "CREATE TABLE IF NOT EXISTS s (k BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'json');
+                  INSERT INTO s SELECT k, slowly(v) FROM t";
+    let lines = || {
+        let files = std::fs::read_dir(folder.path().join("out")).unwrap().map(|file| file.unwrap().path());
+        let files = files.filter(|file| file.is_file() && !file.file_name().unwrap().to_string_lossy().starts_with(['.', '_']));
+        files.map(|file| std::fs::read_to_string(file).unwrap().lines().count() as u64).sum::<u64>()
+    };
+    slowly.is_fast.store(true, SeqCst);
+    for (parallelism, restore) in [("1", ""), ("2", "checkpoints"), ("1", "checkpoints")] {
+        let settings = [
+            ("execution.checkpointing.interval", "1 h"),
+            ("execution.checkpointing.dir", "checkpoints"),
+            ("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION"),
+            ("execution.state-recovery.path", restore),
+            ("parallelism.default", parallelism),
+        ];
+        let session = session(folder.path(), &settings, &slowly).await;
+        let Outcome::Job(job) = session.execute(insert).await.unwrap().outcome else { panic!("an INSERT is a job") };
+        let result = job.result().await.unwrap();
+        assert!(result.error.is_none(), "{:?}", result.error);
+        assert!(result.checkpoint.is_some_and(|directory| Path::new(&directory).join("_metadata").exists()));
+        assert_eq!((lines(), slowly.calls.load(SeqCst)), (ROWS, ROWS), "nothing is read or written again");
+        session.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_job_goes_on_from_the_checkpoint_that_it_left() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let expected = undisturbed(folder.path()).await;
+    let slowly = Slowly::default();
+    let settings = [
+        ("execution.checkpointing.interval", "20 ms"),
+        ("execution.checkpointing.dir", "checkpoints"),
+        ("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION"),
+        ("execution.checkpointing.num-retained", "2"),
+    ];
+    let first = session(folder.path(), &settings, &slowly).await;
+    let mut stream = first.query(QUERY).await.unwrap();
+    let job = stream.job().unwrap().clone();
+    until(&job, |metrics| metrics.checkpoints.completed >= 3).await;
+    job.cancel().await.unwrap();
+    let checkpoint = job.result().await.unwrap().checkpoint.unwrap();
+    let mut rows = Vec::new();
+    while let Ok(Some(more)) = stream.next_text().await {
+        rows.extend(more);
+    }
+    first.shutdown().await;
+    let of_job = Path::new(&checkpoint).parent().unwrap();
+    let kept = std::fs::read_dir(of_job).unwrap().filter(|entry| entry.as_ref().unwrap().path().join("_metadata").exists());
+    assert_eq!(kept.count(), 2);
+    slowly.is_fast.store(true, SeqCst);
+    let second = session(folder.path(), &[("execution.state-recovery.path", "checkpoints")], &slowly).await;
+    rows.extend(second.query(QUERY).await.unwrap().collect_text().await.unwrap());
+    assert_eq!(sorted(rows), expected, "what was shown before is what the checkpoint has");
+    second.shutdown().await;
 }

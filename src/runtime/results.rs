@@ -100,6 +100,13 @@ impl ResultHub {
         ResultStream { queue }
     }
 
+    /// A job has ended whose last checkpoint this is: what it has is shown, even if the collecting operator was not told any more.
+    pub fn checkpoint_completed(&self, result: ResultId, checkpoint: CheckpointId) {
+        if let Some(queue) = locked(&self.waiting).get(&result) {
+            locked(queue).show_until(checkpoint);
+        }
+    }
+
     /// The collecting operator takes its end, once for each attempt of its task. `restored`: the checkpoint that the attempt starts from.
     /// `holds`: the job may start again, so rows are shown once a checkpoint has them.
     pub fn take(&self, result: ResultId, restored: Option<CheckpointId>, holds: bool) -> Result<ResultSender> {

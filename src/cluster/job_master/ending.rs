@@ -22,6 +22,7 @@ use crate::error::ErrorKind;
 use crate::rpc::MainThread;
 use crate::runtime::Committable;
 use crate::runtime::checkpoint::TaskState;
+use crate::stream_graph::OperatorSpec;
 
 /// How far the end or the restart of a job is.
 #[derive(Debug, Default)]
@@ -61,7 +62,9 @@ impl JobMaster {
     pub(super) fn prepare_restart(&mut self, main: &MainThread<Self>) {
         if self.ending.restart == Restart::None {
             drop(self.abort_checkpoints("the job failed", main));
-            let is_hopeless = self.execution.failure().is_some_and(|cause| cause.kind() == ErrorKind::Unsupported);
+            // What is not supported stays so; and who stopped the job with a savepoint does not want it to go on.
+            let is_unsupported = self.execution.failure().is_some_and(|cause| cause.kind() == ErrorKind::Unsupported);
+            let is_hopeless = is_unsupported || self.stopped_with.is_some();
             let delay = self.restart.on_failure(main.clock().now_ms()).filter(|_| !is_hopeless);
             let Some(delay_ms) = delay else {
                 self.execution.set_may_restart(false);
@@ -140,6 +143,16 @@ impl JobMaster {
         );
     }
 
+    /// What the last checkpoint has of a SELECT is shown, whether or not its collector was told in time.
+    fn show_results(&self) {
+        let Some(latest) = self.checkpoints.latest() else { return };
+        for operator in self.graph.vertices.iter().flat_map(|vertex| &vertex.operators) {
+            if let OperatorSpec::Collect { result, .. } = &operator.spec {
+                self.services.environment.results.checkpoint_completed(*result, latest.manifest.checkpoint);
+            }
+        }
+    }
+
     /// Tasks say again what they have prepared until they know that a checkpoint has it.
     fn leave_committed_out(&self, prepared: &mut [TaskState]) {
         let latest = self.checkpoints.latest().into_iter().flat_map(|latest| latest.manifest.tasks());
@@ -154,6 +167,7 @@ impl JobMaster {
         let (state, job) = (self.execution.state(), self.execution.job());
         self.ending.cleanup = Cleanup::Done;
         self.told = state;
+        self.show_results();
         self.services.resource_manager.tell(ReleaseSlots { job });
         let metrics = self.metrics(&BTreeMap::new());
         let result = JobResult { state, error: self.execution.failure().cloned(), metrics, checkpoint };

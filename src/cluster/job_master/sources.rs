@@ -92,19 +92,27 @@ impl JobMaster {
     fn schedule_discovery(&self, operator: OperatorId, main: &MainThread<Self>) {
         let interval = self.sources.0.get(&operator).and_then(|source| source.discovery_interval);
         if let Some(interval) = interval {
-            main.schedule(interval, move |master, main| master.discover(operator, main));
+            let restarts = self.restarts;
+            main.schedule(interval, move |master, main| {
+                if master.restarts == restarts {
+                    master.discover(operator, main);
+                }
+            });
         }
     }
 
     fn discover(&mut self, operator: OperatorId, main: &MainThread<Self>) {
         let source = self.sources.0.get_mut(&operator).filter(|_| !self.execution.state().is_terminal());
         let Some(mut enumerator) = source.and_then(|source| source.enumerator.take()) else { return };
+        let restarts = self.restarts;
         main.run_blocking(
             move || {
                 let found = enumerator.discover()?;
                 Ok((enumerator, found))
             },
             move |master, main, found| match found {
+                // The job has started again meanwhile, with an enumerator that looks for itself.
+                _ if master.restarts != restarts => {}
                 Ok((enumerator, splits)) => master.discovered(operator, enumerator, splits, main),
                 Err(cause) => {
                     let name = master.sources.0.get(&operator).map_or_else(String::new, |source| source.name.clone());

@@ -92,8 +92,12 @@ pub fn derive(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Changelog> {
 }
 
 fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> Result<Changelog> {
-    if let LogicalPlan::Sink { input, table, schema, on_conflict } = plan {
-        return derive_sink(input, table, schema, *on_conflict, cx);
+    if let LogicalPlan::Sink { input, table, schema, on_conflict, name } = plan {
+        let derived = derive_sink(input, table, schema, *on_conflict, cx);
+        return derived.map_err(|error| match name {
+            Some(name) => error.at(*name),
+            None => error,
+        });
     }
     let inputs = plan
         .inputs()

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::catalog::{CatalogTable, ObjectPath, Options};
+use crate::error::Span;
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
@@ -228,6 +229,8 @@ pub enum LogicalPlan {
         schema: SchemaRef,
         /// What becomes of rows that share a primary key.
         on_conflict: Option<OnConflict>,
+        /// Where the statement names the table.
+        name: Option<Span>,
     },
 }
 
@@ -335,8 +338,8 @@ impl LogicalPlan {
             }
             LogicalPlan::Sort { input, keys, offset, fetch } => LogicalPlan::Sort { input: boxed(input)?, keys, offset, fetch },
             LogicalPlan::ChangelogNormalize { input, keys } => LogicalPlan::ChangelogNormalize { input: boxed(input)?, keys },
-            LogicalPlan::Sink { input, table, schema, on_conflict } => {
-                LogicalPlan::Sink { input: boxed(input)?, table, schema, on_conflict }
+            LogicalPlan::Sink { input, table, schema, on_conflict, name } => {
+                LogicalPlan::Sink { input: boxed(input)?, table, schema, on_conflict, name }
             }
         })
     }

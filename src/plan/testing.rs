@@ -248,7 +248,7 @@ pub fn scalar_join(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan {
 
 pub fn sink(input: LogicalPlan, table: ScanTable) -> LogicalPlan {
     let schema = input.schema().clone();
-    LogicalPlan::Sink { input: Box::new(input), table, schema, on_conflict: None }
+    LogicalPlan::Sink { input: Box::new(input), table, schema, on_conflict: None, name: None }
 }
 
 pub fn string_literal(text: &str) -> Expr {

@@ -1,5 +1,6 @@
 //! Which files a `path` stands for: one file, all below a folder, or those that match a pattern.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -36,7 +37,7 @@ impl TablePath {
         &self.resolved
     }
 
-    /// All files that it stands for, sorted. Files and folders whose names begin with `.` or `_` are left out below a folder.
+    /// All files that it stands for, sorted by name, numbers in names by their value (the tenth part comes after the second). Files and folders whose names begin with `.` or `_` are left out below a folder.
     pub fn list(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         match std::fs::metadata(&self.resolved) {
@@ -45,7 +46,8 @@ impl TablePath {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.list_pattern(&mut files)?,
             Err(error) => return Err(self.error(&self.resolved, error)),
         }
-        files.sort();
+        let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+        files.sort_by(|a, b| natural_order(&bytes(a), &bytes(b)).then_with(|| a.cmp(b)));
         Ok(files)
     }
 
@@ -128,6 +130,30 @@ pub fn io_error(action: &str, path: &Path, error: std::io::Error) -> Error {
     }
 }
 
+/// Byte by byte, but stretches of digits by the number that they write.
+fn natural_order(mut a: &[u8], mut b: &[u8]) -> Ordering {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    loop {
+        let (in_a, in_b) = (digits(a), digits(b));
+        let (order, step) = if in_a > 0 && in_b > 0 {
+            let number = |text: &[u8], length: usize| {
+                let zeros = text[..length].iter().take_while(|byte| **byte == b'0').count();
+                (length - zeros, text[zeros..length].to_vec())
+            };
+            (number(a, in_a).cmp(&number(b, in_b)), (in_a, in_b))
+        } else {
+            match (a.first(), b.first()) {
+                (Some(first), Some(second)) => (first.cmp(second), (1, 1)),
+                _ => return a.len().cmp(&b.len()),
+            }
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+        (a, b) = (&a[step.0..], &b[step.1..]);
+    }
+}
+
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')))
 }
@@ -135,6 +161,16 @@ fn is_hidden(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_in_names_are_ordered_by_their_value() {
+        let mut names =
+            ["part-a-0-10", "part-a-0-2", "part-a-1-0", "part-a-0-002b", "b", "part-a-0-2a", "part", "p=9/x", "p=10/x"];
+        names.sort_by(|a, b| natural_order(a.as_bytes(), b.as_bytes()));
+        let expected =
+            ["b", "p=9/x", "p=10/x", "part", "part-a-0-2", "part-a-0-2a", "part-a-0-002b", "part-a-0-10", "part-a-1-0"];
+        assert_eq!(names, expected);
+    }
 
     #[test]
     fn schemes_are_taken_off_and_relative_paths_have_a_base() {

@@ -52,8 +52,9 @@ pub fn bind_insert(insert: &Insert, cx: &BindContext<'_>) -> Result<LogicalPlan>
     let input = sink_columns(plan, &origins, &sink, &path).map_err(|error| error.at(name.span))?;
     let end = Location { column: name.span.end.column + 1, ..name.span.end };
     let options = binder.options(&table, end)?;
-    let table = ScanTable { path, table, options };
-    Ok(LogicalPlan::Sink { input: Box::new(input), table, schema: Arc::new(sink), on_conflict: *on_conflict })
+    let sink_table = ScanTable { path, table, options };
+    let (schema, on_conflict, name) = (Arc::new(sink), *on_conflict, Some(name.span));
+    Ok(LogicalPlan::Sink { input: Box::new(input), table: sink_table, schema, on_conflict, name })
 }
 
 /// The columns of a table that are written: physical ones and metadata that is not VIRTUAL.

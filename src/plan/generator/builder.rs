@@ -20,7 +20,7 @@ pub fn generate(queries: &[(&LogicalPlan, &Changelog)], result: Option<ResultId>
     let mut sinks = Vec::new();
     for (plan, changelog) in queries {
         match (plan, result) {
-            (LogicalPlan::Sink { input, table, schema, on_conflict }, _) => {
+            (LogicalPlan::Sink { input, table, schema, on_conflict, .. }, _) => {
                 sinks.push(format!("{}.{}.{}", table.path.catalog, table.path.database, table.path.name));
                 generator.sink(input, table, schema, *on_conflict, &changelog.inputs[0])?;
             }

@@ -18,9 +18,9 @@ use crate::types::{DataType, Field, Schema, TypeKind, Value};
 mod joins;
 
 pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPlan> {
-    if let LogicalPlan::Sink { input, table, schema, on_conflict } = plan {
+    if let LogicalPlan::Sink { input, table, schema, on_conflict, name } = plan {
         let input = Box::new(prune_all(*input));
-        return Ok(LogicalPlan::Sink { input, table, schema, on_conflict });
+        return Ok(LogicalPlan::Sink { input, table, schema, on_conflict, name });
     }
     Ok(prune_all(plan))
 }

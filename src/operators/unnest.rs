@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, UInt32Array, new_null_array};
 use arrow::compute;
-use arrow::datatypes::{DataType as ArrowType, Int32Type};
+use arrow::datatypes::{DataType as ArrowType, Int32Type, Int64Type};
 
 use super::evaluation::Surroundings;
 use crate::error::{Error, Result};
@@ -109,15 +109,16 @@ impl Elements {
         let (offsets, parts, counts, keys) = match collection.data_type() {
             ArrowType::List(_) => {
                 let list = collection.as_list::<i32>();
-                (list.value_offsets(), vec![list.values().clone()], None, None)
+                (list.value_offsets().to_vec(), vec![list.values().clone()], None, None)
             }
             ArrowType::Map(..) => {
                 let map = collection.as_map();
                 let counted = matches!(spec.collection.data_type().kind, TypeKind::Multiset(_));
                 let counts = counted.then(|| map.values().as_primitive::<Int32Type>().clone());
                 let values = if counted { Vec::new() } else { vec![map.values().clone()] };
-                (map.value_offsets(), [vec![map.keys().clone()], values].concat(), counts, Some(map.keys().clone()))
+                (map.value_offsets().to_vec(), [vec![map.keys().clone()], values].concat(), counts, Some(map.keys().clone()))
             }
+            ArrowType::Int64 => (ends_of_counts(collection), Vec::new(), None, None),
             other => return Err(Error::internal(format!("{other} has no elements"))),
         };
         let is_row = match &spec.collection.data_type().kind {
@@ -134,7 +135,7 @@ impl Elements {
             _ => false,
         };
         let hashed = keys.filter(|_| spec.ordinality && !is_written);
-        Ok(Elements { columns, offsets: offsets.to_vec(), null_rows, counts, hashed, ordinality: spec.ordinality })
+        Ok(Elements { columns, offsets, null_rows, counts, hashed, ordinality: spec.ordinality })
     }
 
     /// The columns of an element and its number.
@@ -238,9 +239,27 @@ impl Places {
     }
 }
 
+/// How many elements without columns a row has.
+fn times(counts: &ArrayRef, row: usize) -> i32 {
+    let count = if counts.is_null(row) { 0 } else { counts.as_primitive::<Int64Type>().value(row) };
+    count.clamp(0, i64::from(i32::MAX)) as i32
+}
+
+/// The elements of rows that only have a number of them.
+fn ends_of_counts(counts: &ArrayRef) -> Vec<i32> {
+    let mut end = 0i32;
+    std::iter::once(0)
+        .chain((0..counts.len()).map(|row| {
+            end = end.saturating_add(times(counts, row));
+            end
+        }))
+        .collect()
+}
+
 /// The first row behind `from` at which a batch of expanded rows is full.
 fn end_of_part(collection: &ArrayRef, from: usize) -> usize {
     let lengths = |row: usize| match collection.data_type() {
+        ArrowType::Int64 => times(collection, row),
         ArrowType::List(_) => collection.as_list::<i32>().value_length(row),
         _ => collection.as_map().value_length(row),
     };

@@ -11,7 +11,7 @@ use crate::stream_graph::{
     IntervalJoinSpec, JoinKey, RegularJoinSpec, SinkMaterializerSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
     WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
-use crate::types::{Field, Schema, Value};
+use crate::types::{Field, Schema, TypeKind, Value};
 
 /// The node, without its inputs.
 pub fn describe(plan: &LogicalPlan) -> String {
@@ -126,9 +126,10 @@ pub fn window_table_function(window: &WindowSpec, input: &Schema) -> String {
 /// `Correlate(invocation=[UNNEST(a)], joinType=[INNER], select=[k, x])`.
 pub fn unnest(spec: &UnnestSpec, schema: &Schema, input: &Schema) -> String {
     let ordinality = if spec.ordinality { " WITH ORDINALITY" } else { "" };
+    let function = if spec.collection.data_type().kind == TypeKind::BigInt { "REPLICATE_ROWS" } else { "UNNEST" };
     let join_type = if spec.outer { "LEFT" } else { "INNER" };
     let mut parts = vec![
-        format!("invocation=[UNNEST({}){ordinality}]", expr_text(&spec.collection, input)),
+        format!("invocation=[{function}({}){ordinality}]", expr_text(&spec.collection, input)),
         format!("joinType=[{join_type}]"),
     ];
     if let Some(condition) = &spec.condition {

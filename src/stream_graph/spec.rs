@@ -198,7 +198,7 @@ pub struct WindowSpec {
 /// Elements of a collection as rows. All columns are: the input's, then those of an element, then its number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UnnestSpec {
-    /// ARRAY, MAP or MULTISET, over the input's columns.
+    /// ARRAY, MAP or MULTISET, over the input's columns; or a BIGINT: so many elements without columns (INTERSECT ALL, EXCEPT ALL).
     pub collection: Expr,
     /// Whether a row without elements stays, with NULLs (LEFT JOIN).
     pub outer: bool,

@@ -7,11 +7,10 @@ use super::function::present;
 use super::literal;
 use super::parts::{AGGREGATE_BASE, BoundAggregate, Parts, Stage};
 use super::scope::Scope;
-use super::span::{Located, convert, span_of};
+use super::span::{Located, convert};
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{CastMode, Expr, can_cast};
-use crate::plan::LogicalPlan;
 use crate::types::{DataType, TypeKind, Value};
 
 /// How deep an expression may be nested: deeper ones would exhaust the stack here or where they are evaluated.
@@ -142,9 +141,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             SqlExpr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
             SqlExpr::In { expr, target, negated, global: _ } => match target {
                 ast::InTarget::List(list) => self.in_list(expr, list, *negated),
-                ast::InTarget::Subquery(_) => {
-                    Err(Error::unsupported("IN with a subquery").with_hint("join with the subquery, or list the values"))
-                }
+                ast::InTarget::Subquery(query) => self.in_subquery(expr, query, *negated),
                 ast::InTarget::Unnest(_) | ast::InTarget::Table { .. } => Err(Error::unsupported("IN with a table")),
             },
             SqlExpr::Like { negated, any: false, expr, pattern, escape_char } => {
@@ -178,12 +175,12 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 self.operator("MAP", &items)
             }
             SqlExpr::Subquery(query) => self.scalar_subquery(query),
-            SqlExpr::Exists { .. } => Err(Error::unsupported("EXISTS").with_hint("join with the subquery")),
+            SqlExpr::Exists { subquery, negated } => self.exists(subquery, *negated),
             SqlExpr::GroupingSets(_) => Err(Error::unsupported("GROUPING SETS")),
             SqlExpr::Cube(_) => Err(Error::unsupported("CUBE")),
             SqlExpr::Rollup(_) => Err(Error::unsupported("ROLLUP")),
-            SqlExpr::AnyOp { .. } => Err(Error::unsupported("a comparison with ANY or SOME")),
-            SqlExpr::AllOp { .. } => Err(Error::unsupported("a comparison with ALL")),
+            SqlExpr::AnyOp { left, compare_op, right, is_some: _ } => self.compared(left, compare_op, right, false),
+            SqlExpr::AllOp { left, compare_op, right } => self.compared(left, compare_op, right, true),
             SqlExpr::ILike { .. } => Err(Error::unsupported("ILIKE").with_hint("use LOWER(x) LIKE …")),
             SqlExpr::RLike { .. } => Err(Error::unsupported("RLIKE").with_hint("use REGEXP(x, pattern)")),
             SqlExpr::IsJson { expr, kind, unique_keys: None, negated } => self.is_json(expr, kind.as_ref(), *negated),
@@ -212,6 +209,9 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             if let Some(alias) = self.alias(self.aliases_last, name) {
                 return Ok(alias);
             }
+            if let Some(outer) = self.outer_name(name)? {
+                return Ok(outer);
+            }
             if let [single] = name
                 && is_niladic(single)
             {
@@ -227,37 +227,24 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         rest.iter().try_fold(expr, |row, field| self.field(row, field))
     }
 
+    /// A column of a query further out, or a field of one.
+    fn outer_name(&mut self, name: &[Ident]) -> Result<Option<Expr>> {
+        for frame in self.binder.outers.iter().rev() {
+            let Some(found) = frame.scope().find(name)? else { continue };
+            if self.clause == "OVER" {
+                return Err(
+                    Error::unsupported("a column of an outer query in OVER").with_hint("compute it in a subquery in FROM")
+                );
+            }
+            let (expr, rest) = (frame.capture(&found.column.expr), &name[found.parts..]);
+            return rest.iter().try_fold(expr, |row, field| self.field(row, field)).map(Some);
+        }
+        Ok(None)
+    }
+
     fn alias(&self, aliases: &[Alias], name: &[Ident]) -> Option<Expr> {
         let [single] = name else { return None };
         aliases.iter().find(|alias| alias.name == single.value).map(|alias| alias.expr.clone())
-    }
-
-    /// An uncorrelated subquery of one column: its value, or NULL while it has no row.
-    fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
-        let span = span_of(query);
-        let plan = self.binder.subquery(query).map_err(|error| self.explain_correlation(error));
-        let plan = plan.at_span(span)?;
-        let [field] = plan.schema().fields.as_slice() else {
-            let message = format!("a subquery used as a value must have one column, this one has {}", plan.schema().len());
-            return Err(Error::new(ErrorKind::InvalidArgument, message).at_span(span));
-        };
-        let data_type = field.data_type.clone().with_nullable(true);
-        Ok(self.parts.subquery(self.stage, plan, data_type))
-    }
-
-    /// An unknown column of a subquery that the query around it has: a correlated subquery.
-    fn explain_correlation(&self, error: Error) -> Error {
-        let is_unknown = error.kind() == ErrorKind::UndefinedColumn;
-        let is_outer = self.scope.columns.iter().any(|column| {
-            let relation = column.relation.last().map(String::as_str).unwrap_or_default();
-            [column.name.as_str(), relation].iter().any(|name| error.message().contains(&format!("\"{name}\"")))
-        });
-        if !(is_unknown && is_outer) {
-            return error;
-        }
-        let correlated =
-            Error::unsupported("a correlated subquery").with_detail(error.message()).with_hint("join with the subquery instead");
-        correlated.at_span(error.span())
     }
 
     /// An aggregate call: collected, its place taken by a column.
@@ -344,17 +331,4 @@ fn explicit_cast(input: Expr, target: DataType, is_try: bool) -> Result<Expr> {
 /// The place of an expression.
 pub(super) fn place(expr: &SqlExpr) -> Option<Span> {
     convert(expr.span())
-}
-
-/// The plan with the subqueries' columns after its own.
-pub(super) fn join_subqueries(plan: LogicalPlan, subqueries: Vec<LogicalPlan>) -> LogicalPlan {
-    subqueries.into_iter().fold(plan, |left, right| {
-        let mut fields = left.schema().fields.clone();
-        fields.extend(right.schema().fields.iter().cloned().map(|mut field| {
-            field.data_type.nullable = true;
-            field
-        }));
-        let schema = std::sync::Arc::new(crate::types::Schema::new(fields));
-        LogicalPlan::ScalarJoin { left: Box::new(left), right: Box::new(right), schema }
-    })
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, GroupByExpr};
 
+use super::outer::OUTER_BASE;
 use super::parts::{AGGREGATE_BASE, BoundAggregate, INPUT_SUBQUERY_BASE, place_columns};
 use super::query::position_of;
 use super::span::Located;
@@ -110,7 +111,8 @@ impl Grouping {
         exprs.for_each(|expr| {
             position_of(&mut needed, expr.clone());
         });
-        let all_columns = needed.iter().all(|expr| matches!(expr, Expr::Column { .. }));
+        let is_own = |index: &usize| *index < OUTER_BASE;
+        let all_columns = needed.iter().all(|expr| matches!(expr, Expr::Column { index, .. } if is_own(index)));
         let input_schema = input.schema().clone();
         let position = |expr: &Expr| match expr {
             Expr::Column { index, .. } if all_columns => *index,
@@ -134,12 +136,14 @@ impl Grouping {
             .iter()
             .enumerate()
             .map(|(number, expr)| match expr {
-                Expr::Column { index, .. } => input_schema.field(*index).name.clone(),
+                Expr::Column { index, .. } if is_own(index) => input_schema.field(*index).name.clone(),
                 _ => format!("$f{number}"),
             })
             .collect();
         let key_field = |key: &Expr| match key {
-            Expr::Column { index, data_type } => Field::new(input_schema.field(*index).name.clone(), data_type.clone()),
+            Expr::Column { index, data_type } if is_own(index) => {
+                Field::new(input_schema.field(*index).name.clone(), data_type.clone())
+            }
             key => Field::new(names[position(key)].clone(), key.data_type()),
         };
         let mut fields: Vec<Field> = keys.iter().map(key_field).collect();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator};
 
-use super::expression::{ExprBinder, join_subqueries};
-use super::parts::{INPUT_SUBQUERY_BASE, Parts, place_columns};
+use super::expression::ExprBinder;
+use super::lateral::is_lateral;
+use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn, unknown_column};
 use super::span::{Located, convert};
 use super::state::{Binder, Relation};
-use super::unnest::is_lateral;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{JoinType, LogicalPlan};
@@ -66,9 +66,7 @@ impl Binder<'_> {
             return Err(Error::unsupported("a subquery in the condition of an outer join").at_node(condition));
         }
         let mut relation = joined(left, right, join_type, literal_true());
-        let predicate = place_columns(bound, INPUT_SUBQUERY_BASE, relation.plan.schema().len());
-        let input = join_subqueries(relation.plan, parts.input_subqueries);
-        relation.plan = LogicalPlan::Filter { input: Box::new(input), predicate };
+        relation.plan = self.filter_by(relation.plan, bound, parts.input_subqueries)?;
         Ok(relation)
     }
 
@@ -113,9 +111,16 @@ pub(super) fn literal_true() -> Expr {
 
 /// A join with the names of both sides in view.
 fn joined(left: Relation, right: Relation, join_type: JoinType, condition: Expr) -> Relation {
-    let (pad_left, pad_right) =
-        (matches!(join_type, JoinType::Right | JoinType::Full), matches!(join_type, JoinType::Left | JoinType::Full));
+    let (pad_left, pad_right) = padded_sides(join_type);
     let width = left.plan.schema().len();
+    let mut columns = shifted(&left.scope, 0, pad_left.then_some(()));
+    columns.extend(shifted(&right.scope, width, pad_right.then_some(())));
+    Relation { plan: joined_plan(left.plan, right.plan, join_type, condition), scope: Scope { columns } }
+}
+
+/// A join of two plans.
+pub(super) fn joined_plan(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition: Expr) -> LogicalPlan {
+    let (pad_left, pad_right) = padded_sides(join_type);
     let padded = |schema: &Schema, pad: bool| {
         schema
             .fields
@@ -127,18 +132,17 @@ fn joined(left: Relation, right: Relation, join_type: JoinType, condition: Expr)
             })
             .collect::<Vec<_>>()
     };
-    let mut fields = padded(left.plan.schema(), pad_left);
-    fields.extend(padded(right.plan.schema(), pad_right));
-    let mut columns = shifted(&left.scope, 0, pad_left.then_some(()));
-    columns.extend(shifted(&right.scope, width, pad_right.then_some(())));
-    let plan = LogicalPlan::Join {
-        left: Box::new(left.plan),
-        right: Box::new(right.plan),
-        join_type,
-        condition,
-        schema: Arc::new(Schema::new(fields)),
-    };
-    Relation { plan, scope: Scope { columns } }
+    let mut fields = padded(left.schema(), pad_left);
+    if !matches!(join_type, JoinType::Semi | JoinType::Anti) {
+        fields.extend(padded(right.schema(), pad_right));
+    }
+    let schema = Arc::new(Schema::new(fields));
+    LogicalPlan::Join { left: Box::new(left), right: Box::new(right), join_type, condition, schema }
+}
+
+/// Whether a join adds rows of NULLs for the left and for the right side.
+fn padded_sides(join_type: JoinType) -> (bool, bool) {
+    (matches!(join_type, JoinType::Right | JoinType::Full), matches!(join_type, JoinType::Left | JoinType::Full))
 }
 
 /// The columns of a scope, `by` positions further on, nullable where the join adds rows of NULLs.
@@ -153,7 +157,7 @@ fn shift(expr: Expr, by: usize, pad: Option<()>) -> Expr {
 }
 
 /// The expression over columns that can be NULL.
-fn with_nulls(expr: Expr) -> Expr {
+pub(super) fn with_nulls(expr: Expr) -> Expr {
     match expr {
         Expr::Column { index, data_type } => Expr::column(index, data_type.with_nullable(true)),
         Expr::Call { function, args, data_type } => {

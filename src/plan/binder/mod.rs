@@ -7,17 +7,21 @@ mod call;
 mod context;
 #[cfg(test)]
 mod ddl_tests;
+mod decorrelation;
 mod expression;
 mod flink_functions;
 mod function;
 mod grouping;
 mod hint;
 mod insert;
+mod intersection;
 mod join;
 mod json;
+mod lateral;
 mod like;
 mod literal;
 mod operator;
+mod outer;
 mod over;
 mod overlaps;
 mod parts;
@@ -29,6 +33,10 @@ mod select;
 mod set_operation;
 mod span;
 mod state;
+mod subquery;
+mod subquery_join;
+#[cfg(test)]
+mod subquery_tests;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -202,7 +202,7 @@ pub(super) fn row_items(expr: &SqlExpr) -> Option<Vec<&SqlExpr>> {
     }
 }
 
-fn operator_name(op: &BinaryOperator) -> Result<&'static str> {
+pub(super) fn operator_name(op: &BinaryOperator) -> Result<&'static str> {
     Ok(match op {
         BinaryOperator::Plus => "+",
         BinaryOperator::Minus => "-",

@@ -47,6 +47,12 @@ pub(super) struct BoundOver {
 }
 
 impl BoundOver {
+    /// All its expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let own = self.args.iter().chain(&self.filter).chain(&self.partition);
+        own.chain(self.order.iter().map(|(expr, _)| expr))
+    }
+
     /// All its expressions mapped.
     pub fn map(&mut self, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<()> {
         let own = self.args.iter_mut().chain(&mut self.filter).chain(&mut self.partition);

@@ -1,12 +1,12 @@
-//! What a clause holds beside plain expressions: aggregates and scalar subqueries. Their values are columns that do not exist
+//! What a clause holds beside plain expressions: aggregates, calls with OVER and subqueries. Their values are columns that do not exist
 //! yet while the clause is bound; columns beyond the bases of this file stand in for them until their place is known.
 
 use sqlparser::ast;
 
 use super::over::BoundOver;
+use super::subquery::Subquery;
 use crate::error::Span;
 use crate::expr::Expr;
-use crate::plan::LogicalPlan;
 use crate::types::DataType;
 
 /// Columns from here on stand for the results of aggregates.
@@ -49,9 +49,9 @@ pub(super) struct Parts {
     /// Aggregates, each once.
     pub aggregates: Vec<BoundAggregate>,
     /// Subqueries needed before the aggregation.
-    pub input_subqueries: Vec<LogicalPlan>,
+    pub input_subqueries: Vec<Subquery>,
     /// Subqueries needed after it.
-    pub output_subqueries: Vec<LogicalPlan>,
+    pub output_subqueries: Vec<Subquery>,
     /// Calls with OVER, each once.
     pub overs: Vec<BoundOver>,
     /// WINDOW: the windows that OVER can name.
@@ -62,12 +62,13 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Takes in a subquery; its value is the column that is returned.
-    pub fn subquery(&mut self, stage: Stage, plan: LogicalPlan, data_type: DataType) -> Expr {
+    pub fn subquery(&mut self, stage: Stage, subquery: Subquery) -> Expr {
+        let data_type = subquery.data_type();
         let (list, base) = match stage {
             Stage::Input => (&mut self.input_subqueries, INPUT_SUBQUERY_BASE),
             Stage::Output => (&mut self.output_subqueries, OUTPUT_SUBQUERY_BASE),
         };
-        list.push(plan);
+        list.push(subquery);
         Expr::column(base + list.len() - 1, data_type)
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use sqlparser::ast::{self, TableAlias, TableFactor, TableWithJoins};
 
 use super::context::ResolvedRelation;
+use super::lateral::is_lateral;
 use super::query::ident_span;
 use super::scope::Scope;
 use super::select::single_row;
 use super::span::{Located, convert, span_of};
 use super::state::{Binder, Relation};
-use super::unnest::is_lateral;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;

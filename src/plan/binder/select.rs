@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildcardKind};
 
-use super::expression::{AggregateRule, Alias, ExprBinder, join_subqueries, place};
+use super::expression::{AggregateRule, Alias, ExprBinder, place};
 use super::grouping::Grouping;
+use super::outer::OUTER_BASE;
 use super::over::{self, BoundOver};
-use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, OVER_BASE, Parts, Stage, place_columns};
+use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, OVER_BASE, Parts, Stage};
 use super::query::{Ordering, ordinal, position_of, sort_key};
 use super::span::Located;
 use super::state::{Binder, Relation};
@@ -33,6 +34,12 @@ struct Clauses {
 }
 
 impl Clauses {
+    /// The columns that these expressions read.
+    fn columns(&self) -> Vec<usize> {
+        let exprs = self.items.iter().map(|item| &item.expr).chain(&self.hidden).chain(&self.qualify);
+        exprs.chain(self.overs.iter().flat_map(over::BoundOver::exprs)).flat_map(Expr::columns).collect()
+    }
+
     /// All expressions that are computed after the aggregation, mapped; that of HAVING apart.
     fn map(&mut self, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<()> {
         let items = self.items.iter_mut().map(|item| &mut item.expr);
@@ -92,7 +99,7 @@ impl<'a> Binder<'a> {
         let plan = if is_aggregation {
             self.aggregated(from.plan, keys.unwrap_or_default(), &mut clauses, parts)?
         } else {
-            plain(from.plan, &mut clauses, parts)?
+            plain(self, from.plan, &mut clauses, parts)?
         };
         let plan = overs(plan, &mut clauses)?;
         Ok(project(plan, clauses, distinct, ordering))
@@ -102,9 +109,7 @@ impl<'a> Binder<'a> {
     pub(super) fn filter(&self, plan: LogicalPlan, scope: &super::scope::Scope, condition: &SqlExpr) -> Result<LogicalPlan> {
         let mut parts = Parts::default();
         let predicate = ExprBinder::new(self, scope, "WHERE", &mut parts).bind_condition(condition, "the condition of WHERE")?;
-        let predicate = place_columns(predicate, INPUT_SUBQUERY_BASE, plan.schema().len());
-        let input = join_subqueries(plan, parts.input_subqueries);
-        Ok(LogicalPlan::Filter { input: Box::new(input), predicate })
+        self.filter_by(plan, predicate, parts.input_subqueries)
     }
 
     fn output_binder<'b>(
@@ -218,21 +223,18 @@ impl<'a> Binder<'a> {
 
     /// Puts the aggregation under the clauses.
     fn aggregated(&self, input: LogicalPlan, keys: Vec<Expr>, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
-        let Parts { aggregates, input_subqueries, output_subqueries, named_columns, .. } = parts;
+        let Parts { aggregates, input_subqueries, mut output_subqueries, named_columns, .. } = parts;
         let first = input.schema().len();
-        let input = join_subqueries(input, input_subqueries);
+        let input = self.join_subqueries(input, input_subqueries, INPUT_SUBQUERY_BASE)?;
         let grouping = Grouping::new(keys, aggregates, named_columns, first);
         clauses.map(&mut |expr| grouping.after(expr))?;
         let having = clauses.having.take().map(|having| grouping.after(having)).transpose()?;
-        let mut plan = grouping.plan(input);
-        let first = plan.schema().len();
-        plan = join_subqueries(plan, output_subqueries);
-        let settle = |expr: Expr| place_columns(expr, OUTPUT_SUBQUERY_BASE, first);
-        if let Some(having) = having {
-            plan = LogicalPlan::Filter { input: Box::new(plan), predicate: settle(having) };
-        }
-        clauses.map(&mut |expr| Ok(settle(expr)))?;
-        Ok(plan)
+        output_subqueries.iter_mut().try_for_each(|subquery| subquery.map(&mut |expr| grouping.after(expr)))?;
+        let elsewhere = clauses.columns();
+        let plan = grouping.plan(input);
+        let attached = self.attach(plan, output_subqueries, OUTPUT_SUBQUERY_BASE, having, &elsewhere)?;
+        clauses.map(&mut |expr| Ok(attached.settle(expr)))?;
+        Ok(attached.plan)
     }
 }
 
@@ -278,12 +280,12 @@ fn is_plain(expr: &Expr) -> bool {
 }
 
 /// Puts the subqueries under the clauses of a SELECT without aggregation.
-fn plain(input: LogicalPlan, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
+fn plain(binder: &Binder<'_>, input: LogicalPlan, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
     let Parts { input_subqueries, output_subqueries, .. } = parts;
-    let input = join_subqueries(input, input_subqueries);
-    let first = input.schema().len();
-    clauses.map(&mut |expr| Ok(place_columns(expr, OUTPUT_SUBQUERY_BASE, first)))?;
-    Ok(join_subqueries(input, output_subqueries))
+    let input = binder.join_subqueries(input, input_subqueries, INPUT_SUBQUERY_BASE)?;
+    let attached = binder.attach(input, output_subqueries, OUTPUT_SUBQUERY_BASE, None, &[])?;
+    clauses.map(&mut |expr| Ok(attached.settle(expr)))?;
+    Ok(attached.plan)
 }
 
 /// Puts the calls with OVER under the clauses, and QUALIFY above them.
@@ -294,7 +296,7 @@ fn overs(input: LogicalPlan, clauses: &mut Clauses) -> Result<LogicalPlan> {
     let (plan, columns) = over::apply(input, std::mem::take(&mut clauses.overs));
     clauses.map(&mut |expr| {
         Ok(expr.map_columns(&mut |index, data_type| {
-            Expr::column(if index < OVER_BASE { index } else { columns[index - OVER_BASE] }, data_type)
+            Expr::column(if (OVER_BASE..OUTER_BASE).contains(&index) { columns[index - OVER_BASE] } else { index }, data_type)
         }))
     })?;
     Ok(match clauses.qualify.take() {
@@ -305,7 +307,7 @@ fn overs(input: LogicalPlan, clauses: &mut Clauses) -> Result<LogicalPlan> {
 
 /// QUALIFY is for what WHERE and HAVING cannot say.
 fn qualify_condition(condition: Expr) -> Result<Expr> {
-    if condition.columns().iter().any(|column| *column >= OVER_BASE) {
+    if condition.columns().iter().any(|column| (OVER_BASE..OUTER_BASE).contains(column)) {
         return Ok(condition);
     }
     let error = Error::new(ErrorKind::InvalidArgument, "QUALIFY needs a call with OVER in its condition");

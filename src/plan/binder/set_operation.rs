@@ -19,11 +19,13 @@ use crate::types::{DataType, Field, Schema, Value};
 impl Binder<'_> {
     /// UNION or UNION ALL. A chain of equal operations becomes one node.
     pub(super) fn set_operation(&self, body: &SetExpr) -> Result<LogicalPlan> {
-        let SetExpr::SetOperation { op, set_quantifier, .. } = body else {
+        let SetExpr::SetOperation { op, set_quantifier, left, right } = body else {
             return Err(Error::internal("not a set operation"));
         };
-        if *op != SetOperator::Union {
-            return Err(Error::unsupported(op).at_node(body));
+        match op {
+            SetOperator::Union => {}
+            SetOperator::Intersect | SetOperator::Except => return self.intersection(*op, *set_quantifier, left, right),
+            SetOperator::Minus => return Err(Error::unsupported(op).with_hint("write EXCEPT").at_node(body)),
         }
         let distinct = match set_quantifier {
             SetQuantifier::All => false,
@@ -41,7 +43,7 @@ impl Binder<'_> {
             return Err(Error::new(ErrorKind::TypeMismatch, format!("the inputs of UNION have {width} and {other} columns"))
                 .at_span(span_of(bodies[position])));
         }
-        let schema = union_schema(&inputs, &bodies)?;
+        let schema = union_schema("UNION", &inputs, &bodies)?;
         let inputs = inputs.into_iter().map(|input| cast_columns(input, &schema)).collect();
         let union = LogicalPlan::Union { inputs, schema: Arc::new(schema) };
         Ok(if distinct { distinct_rows(union) } else { union })
@@ -123,12 +125,12 @@ fn operands(body: &SetExpr, operator: SetOperator, quantifier: SetQuantifier) ->
 }
 
 /// Names of the first input, types that fit all.
-fn union_schema(inputs: &[LogicalPlan], bodies: &[&SetExpr]) -> Result<Schema> {
+pub(super) fn union_schema(operation: &str, inputs: &[LogicalPlan], bodies: &[&SetExpr]) -> Result<Schema> {
     let first = inputs[0].schema();
     let fields = first.fields.iter().enumerate().map(|(column, field)| {
         let types: Vec<DataType> = inputs.iter().map(|input| input.schema().field(column).data_type.clone()).collect();
         let data_type = common_type(&types).ok_or_else(|| {
-            let what = format!("the inputs of column {} (\"{}\") of UNION", column + 1, field.name);
+            let what = format!("the inputs of column {} (\"{}\") of {operation}", column + 1, field.name);
             super::expression::no_common_type(&what, &types).at_span(bodies.last().and_then(|body| span_of(*body)))
         })?;
         Ok(Field::new(field.name.clone(), data_type))

@@ -7,6 +7,7 @@ use sqlparser::ast::Query;
 
 use super::context::BindContext;
 use super::hint::UsedHints;
+use super::outer::Frame;
 use super::scope::Scope;
 use super::view::ResolvedNames;
 use crate::catalog::ObjectPath;
@@ -27,6 +28,8 @@ pub(super) struct Binder<'a> {
     pub cx: BindContext<'a>,
     /// Common table expressions in view; later ones hide earlier ones of the same name.
     pub ctes: Vec<(String, Rc<LogicalPlan>)>,
+    /// The names of the queries around the one that is bound, the innermost last.
+    pub outers: Vec<Rc<Frame>>,
     /// The hints that found their table.
     pub used_hints: UsedHints,
     /// What the names of tables stand for.
@@ -54,6 +57,7 @@ impl<'a> Binder<'a> {
         Binder {
             cx: *cx,
             ctes: Vec::new(),
+            outers: Vec::new(),
             used_hints: UsedHints::default(),
             resolved_names: ResolvedNames::default(),
             views: Rc::default(),

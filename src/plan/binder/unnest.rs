@@ -1,10 +1,11 @@
-//! Items of FROM that read columns of those to their left: UNNEST.
+//! UNNEST in FROM: what it takes, and the names of its columns.
 
 use std::sync::Arc;
 
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, JoinConstraint, TableAlias, TableFactor};
 
 use super::expression::{ExprBinder, place};
+use super::lateral::Joined;
 use super::parts::Parts;
 use super::relation::column_names;
 use super::scope::{Scope, ScopeColumn};
@@ -12,12 +13,9 @@ use super::span::Located;
 use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
-use crate::plan::{JoinType, LogicalPlan};
+use crate::plan::LogicalPlan;
 use crate::stream_graph::{UnnestSpec, element_columns};
 use crate::types::{DataType, Field, Schema, TypeKind};
-
-/// How an item is joined to those to its left: none = by a comma.
-type Joined<'e> = Option<(JoinType, &'e JoinConstraint)>;
 
 /// `UNNEST(collection) [WITH ORDINALITY]` as written.
 struct Written<'e> {
@@ -26,19 +24,15 @@ struct Written<'e> {
     alias: Option<&'e TableAlias>,
 }
 
-/// Whether an item of FROM reads columns of the items to its left.
-pub(super) fn is_lateral(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if is_unnest(name))
-}
-
-fn is_unnest(name: &ast::ObjectName) -> bool {
+/// Whether a table function is UNNEST.
+pub(super) fn is_unnest(name: &ast::ObjectName) -> bool {
     let is_word = |part: &ast::Ident| part.quote_style.is_none() && part.value.eq_ignore_ascii_case("UNNEST");
     matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_word))
 }
 
 impl Binder<'_> {
     /// `left, UNNEST(…)` or `left JOIN UNNEST(…) ON …`.
-    pub(super) fn lateral(&self, left: Relation, factor: &TableFactor, joined: Joined) -> Result<Relation> {
+    pub(super) fn unnest(&self, left: Relation, factor: &TableFactor, outer: bool, joined: Joined) -> Result<Relation> {
         let written = written(factor)?;
         let mut parts = Parts::default();
         let collection = ExprBinder::new(self, &left.scope, "UNNEST", &mut parts).bind(written.collection)?;
@@ -46,33 +40,16 @@ impl Binder<'_> {
             return Err(Error::unsupported("a subquery in UNNEST").at_node(written.collection));
         }
         check_collection(&collection.data_type()).at_span(place(written.collection))?;
-        let outer = match joined.map_or(JoinType::Inner, |(join_type, _)| join_type) {
-            JoinType::Left => true,
-            JoinType::Inner => false,
-            JoinType::Right | JoinType::Full | JoinType::Semi | JoinType::Anti => {
-                return Err(Error::unsupported("RIGHT or FULL JOIN with UNNEST")
-                    .with_hint("use LEFT JOIN: the elements come from the rows to the left")
-                    .at_node(factor));
-            }
-        };
         let spec = UnnestSpec { collection, outer, ordinality: written.ordinality, condition: None, kept: Vec::new() };
         let (spec, all, scope) = self.unnested(&left, spec, written.alias)?;
-        let Some((_, JoinConstraint::On(condition))) = joined else {
-            return match joined.map_or(&JoinConstraint::None, |(_, constraint)| constraint) {
-                JoinConstraint::None => Ok(relation(left.plan, spec, all, scope)),
-                // Natural joins are of columns of the same name; elements have names of their own mostly.
-                JoinConstraint::Natural if !shares_a_name(&left.scope, &scope) => Ok(relation(left.plan, spec, all, scope)),
-                _ => Err(Error::unsupported("USING or NATURAL with UNNEST").with_hint("write ON TRUE").at_node(factor)),
-            };
+        // Natural joins are of columns of the same name; elements have names of their own mostly.
+        let condition = match joined {
+            Some((_, JoinConstraint::Natural)) if !shares_a_name(&left.scope, &scope) => None,
+            joined => self.lateral_condition(&scope, joined).at_node(factor)?,
         };
-        let mut parts = Parts::default();
-        let bound = ExprBinder::new(self, &scope, "ON", &mut parts).bind_condition(condition, "the condition of ON")?;
-        if !parts.input_subqueries.is_empty() {
-            return Err(Error::unsupported("a subquery in the condition of a join with UNNEST").at_node(condition));
-        }
-        let is_true = bound == super::join::literal_true();
-        let spec = UnnestSpec { condition: (!is_true).then_some(bound), ..spec };
-        Ok(relation(left.plan, spec, all, scope))
+        let spec = UnnestSpec { condition, ..spec };
+        let plan = LogicalPlan::Unnest { input: Box::new(left.plan), spec, schema: Arc::new(all) };
+        Ok(Relation { plan, scope })
     }
 
     /// The complete spec, all columns, and the names of all.
@@ -94,10 +71,6 @@ impl Binder<'_> {
         let kept = (0..all.len()).collect();
         Ok((UnnestSpec { kept, ..spec }, all, Scope { columns }))
     }
-}
-
-fn relation(input: LogicalPlan, spec: UnnestSpec, all: Schema, scope: Scope) -> Relation {
-    Relation { plan: LogicalPlan::Unnest { input: Box::new(input), spec, schema: Arc::new(all) }, scope }
 }
 
 fn shares_a_name(left: &Scope, both: &Scope) -> bool {

@@ -19,6 +19,7 @@ mod rank;
 mod rules;
 mod sink_keys;
 mod sort;
+mod stack;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;

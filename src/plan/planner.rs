@@ -5,6 +5,7 @@ use super::changelog::{self, Changelog};
 use super::generator::generate;
 use super::rules::{is_enabled, share_scans};
 use super::sort::is_bounded;
+use super::stack::with_room;
 use super::validate::validate;
 use super::{LogicalPlan, PlannerContext, optimize};
 use crate::error::Result;
@@ -42,12 +43,12 @@ impl PlannedJob {
 
 /// Plans a SELECT whose rows are collected under `result`.
 pub fn plan_select(plan: LogicalPlan, result: ResultId, cx: &PlannerContext) -> Result<PlannedJob> {
-    plan_job(vec![plan], Some(result), cx)
+    with_room(|| plan_job(vec![plan], Some(result), cx))
 }
 
 /// Plans INSERTs as one job: each plan is a sink.
 pub fn plan_inserts(plans: Vec<LogicalPlan>, cx: &PlannerContext) -> Result<PlannedJob> {
-    plan_job(plans, None, cx)
+    with_room(|| plan_job(plans, None, cx))
 }
 
 fn plan_job(plans: Vec<LogicalPlan>, result: Option<ResultId>, cx: &PlannerContext) -> Result<PlannedJob> {

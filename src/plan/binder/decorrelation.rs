@@ -13,7 +13,7 @@ use super::state::Binder;
 use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, Expr};
 use crate::plan::{JoinType, LogicalPlan};
-use crate::types::{DataType, Field, Schema, TypeKind, Value};
+use crate::types::{DataType, Field, Schema, Value};
 
 /// A plan without outer columns, and what was taken out of it.
 pub(super) struct Pulled {
@@ -23,11 +23,13 @@ pub(super) struct Pulled {
     pub outputs: Vec<Expr>,
     /// What must be true of a row of the plan for it to be one of the subquery; over its columns and outer ones.
     pub conditions: Vec<Expr>,
+    /// Columns of the plan that are 0 where there is no row: COUNT over an empty table.
+    pub counts: Vec<usize>,
 }
 
 impl Pulled {
     fn unchanged(plan: LogicalPlan) -> Self {
-        Pulled { outputs: all_columns(plan.schema()), conditions: Vec::new(), plan }
+        Pulled { outputs: all_columns(plan.schema()), conditions: Vec::new(), counts: Vec::new(), plan }
     }
 
     /// The columns of the plan that outer values are taken from, mapped.
@@ -79,7 +81,7 @@ impl Decorrelation<'_, '_> {
                 let added = added.map(|(at, field)| Expr::column(shift + at, field.data_type.clone()));
                 let outputs = below.outputs.into_iter().chain(added).collect();
                 let plan = LogicalPlan::ScalarJoin { left: Box::new(below.plan), right, schema: Arc::new(Schema::new(fields)) };
-                Ok(Pulled { plan, outputs, conditions: below.conditions })
+                Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             LogicalPlan::Sort { input, offset: 0, fetch: None, .. } => self.pull(*input, rows_count),
             other => Err(not_supported(&other)),
@@ -92,6 +94,8 @@ impl Decorrelation<'_, '_> {
         let (up, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(is_correlated);
         below.plan = filtered(below.plan, stay);
         below.conditions.extend(up);
+        // A row that HAVING leaves out is as in Flink not there, whatever its COUNT is.
+        below.counts.clear();
         Ok(below)
     }
 
@@ -113,7 +117,7 @@ impl Decorrelation<'_, '_> {
                 let terms = conjuncts(over(condition, &outputs));
                 let (up, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(is_correlated);
                 conditions.extend(up);
-                Ok(Pulled { plan: inner_join(left.plan, right.plan, stay), outputs, conditions })
+                Ok(Pulled { plan: inner_join(left.plan, right.plan, stay), outputs, conditions, counts: Vec::new() })
             }
             JoinType::Left if !is_correlated(&condition) && !has_outer(&right) => {
                 let below = self.pull(left, rows_count)?;
@@ -130,7 +134,7 @@ impl Decorrelation<'_, '_> {
                 let schema = Arc::new(Schema::new(fields));
                 let (left, right) = (Box::new(below.plan), Box::new(right));
                 let plan = LogicalPlan::Join { left, right, join_type, condition, schema };
-                Ok(Pulled { plan, outputs, conditions: below.conditions })
+                Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             JoinType::Semi | JoinType::Anti if !has_outer(&right) => {
                 self.pull_semi(left, right, join_type, condition, rows_count)
@@ -170,7 +174,8 @@ impl Decorrelation<'_, '_> {
         }
         let (condition, schema) = (conjunction(terms), below.plan.schema().clone());
         let (left, right) = (Box::new(below.plan), Box::new(right));
-        Ok(Pulled { plan: LogicalPlan::Join { left, right, join_type, condition, schema }, ..below })
+        let plan = LogicalPlan::Join { left, right, join_type, condition, schema };
+        Ok(Pulled { plan, counts: Vec::new(), ..below })
     }
 
     fn pull_aggregate(
@@ -219,28 +224,14 @@ impl Decorrelation<'_, '_> {
             self.binder.call(function, vec![Expr::column(*place, inner.data_type()), outer.clone()])
         });
         let conditions = conditions.collect::<Result<Vec<_>>>()?;
-        let outputs = self.outputs_of(keys, all_keys.len(), &aggregates, schema)?;
+        let column = |at: usize, from: usize| Expr::column(from, schema.field(at).data_type.clone());
+        let of_keys = (0..keys.len()).map(|at| column(at, at));
+        let outputs = of_keys.chain((0..aggregates.len()).map(|at| column(keys.len() + at, all_keys.len() + at))).collect();
+        let is_count = |(_, call): &(usize, &AggregateCall)| keys.is_empty() && call.function == "COUNT";
+        let counts = aggregates.iter().enumerate().filter(is_count).map(|(at, _)| all_keys.len() + at).collect();
         let schema = Arc::new(Schema::new(fields));
         let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema };
-        Ok(Pulled { plan, outputs, conditions })
-    }
-
-    /// The columns of an aggregation over its plan with more keys. Where there is no row for an outer value, its COUNT is 0.
-    fn outputs_of(&self, keys: &[usize], all_keys: usize, aggregates: &[AggregateCall], schema: &Schema) -> Result<Vec<Expr>> {
-        let own = schema.fields[..keys.len()].iter().enumerate();
-        let mut outputs: Vec<Expr> = own.map(|(at, field)| Expr::column(at, field.data_type.clone())).collect();
-        for (at, call) in aggregates.iter().enumerate() {
-            let column = Expr::column(all_keys + at, call.data_type.clone());
-            outputs.push(if keys.is_empty() && call.function == "COUNT" { self.or_zero(column)? } else { column });
-        }
-        Ok(outputs)
-    }
-
-    fn or_zero(&self, count: Expr) -> Result<Expr> {
-        let data_type = count.data_type();
-        let zero = Expr::literal(Value::BigInt(0), DataType::not_null(TypeKind::BigInt));
-        let missing = self.binder.call("IS NULL", vec![count.clone()])?;
-        Ok(Expr::Case { branches: vec![(missing, zero)], otherwise: Box::new(count), data_type })
+        Ok(Pulled { plan, outputs, conditions, counts })
     }
 
     /// Joined with the different outer values that its conditions and `needed` read: what was outer there is a column now, which the
@@ -275,7 +266,7 @@ impl Decorrelation<'_, '_> {
             let function = if data_type.nullable { "IS NOT DISTINCT FROM" } else { "=" };
             self.binder.call(function, vec![Expr::column(width + at, data_type.clone()), Expr::column(*column, data_type)])
         });
-        Ok(Pulled { conditions: conditions.collect::<Result<_>>()?, plan, outputs: below.outputs })
+        Ok(Pulled { conditions: conditions.collect::<Result<_>>()?, plan, outputs: below.outputs, counts: Vec::new() })
     }
 
     /// Terms that read outer values, over the columns that the plan has for them.

@@ -12,6 +12,7 @@ use super::state::Binder;
 use crate::catalog::{CatalogTable, Options, check_options};
 use crate::error::{Error, ErrorKind, Location, Result};
 use crate::plan::LogicalPlan;
+use crate::plan::stack::with_room;
 
 /// The hints that found their table, by the end of its name; shared by all binders of a statement.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +27,7 @@ pub(super) fn name_end(name: &ObjectName) -> Location {
 impl Binder<'_> {
     /// A query of the statement, every hint in it used.
     pub(super) fn statement(&self, query: &Query) -> Result<LogicalPlan> {
-        let plan = self.query(query)?;
+        let plan = with_room(|| self.query(query))?;
         let Some(span) = span_of(query) else { return Ok(plan) };
         let used = self.used_hints.0.borrow();
         let unused = self.cx.hints.iter().find(|hint| {

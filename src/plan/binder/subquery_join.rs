@@ -268,9 +268,29 @@ impl Binder<'_> {
         let Context { level, captured, .. } = context;
         let pulled = Decorrelation { binder: self, left: &plan, level: *level, captured }.pull(right, true)?;
         let side = RightSide::new(&plan, pulled, *level, captured);
-        let outputs = side.outputs.iter().cloned().map(|output| nulls_from(output, width)).collect();
+        let outputs = side.outputs.iter().map(|output| self.counted_from_zero(nulls_from(output.clone(), width), &side.counts));
+        let outputs = outputs.collect::<Result<_>>()?;
         let condition = conjunction(side.conditions);
         Ok((super::join::joined_plan(plan, side.plan, JoinType::Left, condition), outputs))
+    }
+
+    /// An expression in which these columns are 0 where they are NULL.
+    fn counted_from_zero(&self, expr: Expr, counts: &[usize]) -> Result<Expr> {
+        if !expr.columns().iter().any(|column| counts.contains(column)) {
+            return Ok(expr);
+        }
+        let bigint = DataType::nullable(TypeKind::BigInt);
+        let zero = Expr::literal(Value::BigInt(0), DataType::not_null(TypeKind::BigInt));
+        let zeroed = counts.iter().map(|column| {
+            let count = Expr::column(*column, bigint.clone());
+            let branches = vec![(self.call("IS NULL", vec![count.clone()])?, zero.clone())];
+            Ok((*column, Expr::Case { branches, otherwise: Box::new(count), data_type: bigint.clone() }))
+        });
+        let zeroed = zeroed.collect::<Result<Vec<(usize, Expr)>>>()?;
+        Ok(expr.map_columns(&mut |index, data_type| match zeroed.iter().find(|(column, _)| *column == index) {
+            Some((_, expr)) => expr.clone(),
+            None => Expr::column(index, data_type),
+        }))
     }
 
     /// A plan with columns behind its own, and whether a subquery has a row (with these values).
@@ -424,6 +444,8 @@ pub(super) struct RightSide {
     pub outputs: Vec<Expr>,
     /// Its conditions, likewise.
     pub conditions: Vec<Expr>,
+    /// Columns that are 0 where there is no row.
+    counts: Vec<usize>,
 }
 
 impl RightSide {
@@ -438,6 +460,7 @@ impl RightSide {
         };
         RightSide {
             plan: pulled.plan,
+            counts: pulled.counts.into_iter().map(|column| column + width).collect(),
             outputs: pulled.outputs.into_iter().map(place).collect(),
             conditions: pulled.conditions.into_iter().map(place).collect(),
         }

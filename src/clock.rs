@@ -197,6 +197,12 @@ impl VirtualClock {
         Arc::new(VirtualClock { state: Mutex::new(VirtualTime { now_ms, sleepers: BinaryHeap::new() }) })
     }
 
+    /// When the first of those who wait will be woken; none = nobody waits.
+    pub fn next_alarm(&self) -> Option<i64> {
+        let state = self.state.lock().expect("no holder of this lock panics");
+        state.sleepers.peek().map(|sleeper| sleeper.at_ms)
+    }
+
     /// Moves to `now_ms` (never back) and wakes whom it reaches, in order.
     pub fn advance_to(&self, now_ms: i64) {
         let due = {

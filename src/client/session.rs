@@ -397,6 +397,14 @@ impl Session {
         Ok((handle, tables, rows))
     }
 
+    /// The job that a statement would run as.
+    #[cfg(test)]
+    pub(crate) fn job_graph(&self, sql: &str) -> Result<crate::job_graph::JobGraph> {
+        let statements = self.parse(sql)?;
+        let planned = self.plan_for_explain(&statements[0].statement, &statements[0].hints)?;
+        job_graph::generate(&planned.stream_graph)
+    }
+
     /// What EXPLAIN shows: the plans of a query or of INSERTs, which are not run.
     pub(super) fn plan_for_explain(&self, statement: &Statement, hints: &[HintedOptions]) -> Result<PlannedJob> {
         self.planned(hints, |cx, planner| match statement {

@@ -123,7 +123,8 @@ impl Drop for MiniCluster {
     }
 }
 
-fn start_endpoints(service: &RpcService, data_plane: DataPlane, slots: u32) -> Result<RpcServer<Dispatcher>> {
+/// Starts the endpoints of a cluster on the executor of `service`.
+pub(crate) fn start_endpoints(service: &RpcService, data_plane: DataPlane, slots: u32) -> Result<RpcServer<Dispatcher>> {
     let token = FencingToken(random_id());
     let resource_manager = service.add_server("resourcemanager", ResourceManager::new(service.clone()), Some(token))?;
     let environment = Arc::clone(&data_plane.environment);

@@ -30,6 +30,8 @@ pub use dispatcher::{
 pub use execution_graph::{Execution, ExecutionEnd, ExecutionGraph, ExecutionJobVertex, ExecutionState};
 pub use job::{CheckpointCounts, JobInfo, JobMetrics, JobResult, JobState, VertexMetrics};
 pub use job_master::{JobMaster, JobServices};
+#[cfg(test)]
+pub(crate) use mini_cluster::start_endpoints;
 pub use mini_cluster::{MiniCluster, MiniClusterOptions};
 pub use resource_manager::{ResourceManager, SlotId};
 pub use task_executor::{DataPlane, TaskExecutor};

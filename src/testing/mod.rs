@@ -4,4 +4,5 @@ pub mod connectors;
 pub mod job;
 pub mod operator_harness;
 pub mod pretty;
+pub mod simulation;
 pub mod specs;

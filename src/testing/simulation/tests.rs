@@ -1,0 +1,150 @@
+//! Jobs that lose nothing: through crashes and failing storage the output is that of the undisturbed run.
+
+use super::disk::Disk;
+use super::world::{CHECKPOINTS, Outcome, Trouble, simulate};
+use crate::client::Session;
+use crate::job_graph::JobGraph;
+use crate::testing::pretty::parse_batch;
+use crate::types::{DataType, Field, Schema, TypeKind};
+
+/// Seeds of a usual run; `FLOTT_SIMULATION_SEEDS` asks for more.
+const SEEDS: u64 = 40;
+
+const TABLES: &str = "
+    CREATE TABLE bid (item BIGINT, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
+      WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json');
+    CREATE TABLE auction (id BIGINT, category BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
+      WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json');";
+
+/// A sink that wants to hear of every change, what was before included: so that changes can be counted.
+const SINK: &str = "'connector' = 'filesystem', 'path' = 'simulated', 'format' = 'debezium-json'";
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// The job that a query is, with a checkpoint every 20 ms of virtual time.
+fn job(columns: &str, query: &str, parallelism: u32) -> JobGraph {
+    let settings = [
+        ("parallelism.default", parallelism.to_string()),
+        ("execution.checkpointing.interval", "20 ms".to_string()),
+        ("execution.checkpointing.dir", CHECKPOINTS.to_string()),
+        ("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION".to_string()),
+        ("restart-strategy.type", "fixed-delay".to_string()),
+        ("restart-strategy.fixed-delay.attempts", "3".to_string()),
+        ("restart-strategy.fixed-delay.delay", "5 ms".to_string()),
+        ("execution.checkpointing.tolerable-failed-checkpoints", "2".to_string()),
+    ];
+    let mut session = Session::builder();
+    for (key, value) in &settings {
+        session = session.set(key, value).unwrap();
+    }
+    let session = session.build();
+    block_on(session.execute(TABLES)).unwrap();
+    block_on(session.execute(&format!("CREATE TABLE results ({columns}) WITH ({SINK})"))).unwrap();
+    session.job_graph(&format!("INSERT INTO results {query}")).unwrap()
+}
+
+/// Bids in order of time with some stragglers, over three splits; a few auctions.
+fn disk(seed: u64) -> Disk {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let disk = Disk::default();
+    let columns = |names: [&str; 3]| {
+        let kinds = [TypeKind::BigInt, TypeKind::BigInt, TypeKind::Timestamp(3)];
+        Schema::new(names.iter().zip(kinds).map(|(name, kind)| Field::new(*name, DataType::nullable(kind))).collect())
+    };
+    let (bid, auction) = (columns(["item", "price", "ts"]), columns(["id", "category", "ts"]));
+    let mut rows = |schema: &Schema, splits: u64, batches: i64, keys: i64| {
+        let split = |_| {
+            let batch = |number: i64| {
+                let rows = (0..random.i64(1..6)).map(|_| {
+                    let ts = number * 700 + random.i64(0..1_500);
+                    format!("{} | {} | {}", random.i64(0..keys), random.i64(0..100), ts)
+                });
+                parse_batch(schema, &rows.collect::<Vec<_>>().join("\n"))
+            };
+            (1..=batches).map(batch).collect()
+        };
+        (0..splits).map(split).collect()
+    };
+    let bids = rows(&bid, 3, 30, 7);
+    let auctions = rows(&auction, 2, 12, 7);
+    disk.add_input("bid", bids);
+    disk.add_input("auction", auctions);
+    disk
+}
+
+fn seeds() -> u64 {
+    std::env::var("FLOTT_SIMULATION_SEEDS").map_or(SEEDS, |text| text.parse().expect("a number of seeds"))
+}
+
+fn undisturbed(graph: &JobGraph) -> Outcome {
+    let outcome = simulate(1, graph, &disk(1), Trouble::NONE);
+    assert!(!outcome.table.is_empty());
+    outcome
+}
+
+fn survives(columns: &str, query: &str) {
+    let graphs: Vec<JobGraph> = [1, 2, 3].map(|parallelism| job(columns, query, parallelism)).into();
+    let undisturbed: Vec<Outcome> = graphs.iter().map(undisturbed).collect();
+    let (mut restores, mut faults) = (0, 0);
+    for seed in 0..seeds() {
+        let of = seed as usize % graphs.len();
+        let crash_within_steps = undisturbed[of].steps;
+        let trouble = Trouble { crashes: 1 + seed as u32 % 4, fault_one_in: Some(300), crash_within_steps };
+        let outcome = simulate(seed, &graphs[of], &disk(1), trouble);
+        assert_eq!(outcome.table, undisturbed[0].table, "seed {seed}: {query}");
+        assert_eq!(outcome.hidden_files, 0, "seed {seed} leaves files behind");
+        restores += outcome.restores;
+        faults += outcome.faults;
+    }
+    assert_eq!(undisturbed[0].table, undisturbed[2].table);
+    assert!(restores > 0 && faults > 0, "the seeds tried {restores} restores and {faults} faults");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let graph = job("item BIGINT, n BIGINT, total BIGINT", "SELECT item, COUNT(*), SUM(price) FROM bid GROUP BY item", 2);
+    let trouble = Trouble { crashes: 2, fault_one_in: Some(100), crash_within_steps: 3_000 };
+    let run = |seed| simulate(seed, &graph, &disk(1), trouble);
+    let outcomes: Vec<Outcome> = (0..3).map(run).collect();
+    assert_eq!(outcomes, (0..3).map(run).collect::<Vec<_>>());
+    assert_ne!(outcomes[0].trace, outcomes[1].trace);
+}
+
+#[test]
+fn a_group_aggregate_survives() {
+    survives(
+        "item BIGINT, n BIGINT, total BIGINT, least BIGINT",
+        "SELECT item, COUNT(*), SUM(price), MIN(price) FROM bid GROUP BY item",
+    );
+}
+
+#[test]
+fn windows_survive() {
+    survives(
+        "item BIGINT, began TIMESTAMP(3), n BIGINT, most BIGINT",
+        "SELECT item, window_start, COUNT(*), MAX(price) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' SECOND)
+         GROUP BY item, window_start, window_end",
+    );
+}
+
+#[test]
+fn a_join_survives() {
+    survives(
+        "item BIGINT, price BIGINT, category BIGINT",
+        "SELECT item, price, category FROM bid LEFT JOIN auction ON item = id AND price > category",
+    );
+}
+
+#[test]
+fn a_ranking_over_an_aggregate_of_a_join_survives() {
+    survives(
+        "category BIGINT, most BIGINT, place BIGINT",
+        "SELECT category, most, place FROM (
+           SELECT category, most, ROW_NUMBER() OVER (PARTITION BY category ORDER BY most DESC) AS place FROM (
+             SELECT a.category / 10 AS category, a.id, MAX(b.price) AS most FROM auction AS a JOIN bid AS b ON a.id = b.item
+             GROUP BY a.category / 10, a.id))
+         WHERE place <= 2",
+    );
+}

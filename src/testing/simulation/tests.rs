@@ -8,7 +8,7 @@ use crate::testing::pretty::parse_batch;
 use crate::types::{DataType, Field, Schema, TypeKind};
 
 /// Seeds of a usual run; `FLOTT_SIMULATION_SEEDS` asks for more.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 16;
 
 const TABLES: &str = "
     CREATE TABLE bid (item BIGINT, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)

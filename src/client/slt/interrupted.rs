@@ -17,7 +17,7 @@ use crate::client::engine::Engine;
 use crate::client::flush::FollowingJob;
 use crate::client::job::JobHandle;
 use crate::cluster::{JobMetrics, JobResult, StopWithSavepoint};
-use crate::config::{RECOVERY_PATH, SAVEPOINT_DIR};
+use crate::config::{BATCH_ROWS, RECOVERY_PATH, SAVEPOINT_DIR};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph;
 use crate::runtime::ResultStream;
@@ -27,6 +27,9 @@ use crate::types::{Batch, JobId};
 /// Subtasks before a savepoint, and after it; jobs that are interrupted again go from one to the other.
 pub const BEFORE: u32 = 2;
 pub const AFTER: u32 = 3;
+
+/// Rows of the batches that sources give: few, so that there is a middle.
+const BATCH_ROWS_BEFORE: u32 = 2;
 
 /// How often a job that follows tables is interrupted.
 const INTERRUPTIONS_MAX: u32 = 3;
@@ -91,6 +94,7 @@ pub async fn run(session: &Session, graph: &StreamGraph, rows: Option<ResultStre
     let interruptions = engine.interruptions.as_ref().expect("asked of sessions that interrupt");
     let mut first = with_savepoints(graph);
     first.configuration.insert(STOPS_HALF_WAY.to_string(), "true".to_string());
+    first.configuration.insert(BATCH_ROWS.key.to_string(), BATCH_ROWS_BEFORE.to_string());
     let is_source = |spec: &OperatorSpec| match spec {
         OperatorSpec::Source(_) => true,
         OperatorSpec::Values { rows, .. } => !rows.is_empty(),

@@ -65,7 +65,7 @@ pub const MODES: &[Mode] = &[
     Mode {
         name: "restore",
         doc: "Each job is stopped with a savepoint in the middle of its input and goes on with more subtasks on a new cluster.",
-        settings: &[("parallelism.default", "2"), ("execution.batch-rows", "2")],
+        settings: &[("parallelism.default", "2")],
         shows_changes: false,
         proof: Proof::RestoredHalfWay,
     },

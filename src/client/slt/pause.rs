@@ -1,8 +1,8 @@
 //! Sources that stop in the middle, so that a savepoint is taken there: always at the same place, whatever the machine does meanwhile.
 //!
 //! A reader is asked for what it has until it says something else than rows: so it is known how many batches that is. Half of them are
-//! passed on; then nothing more comes until the task is gone. What the reader had given too much is read again by those who start from
-//! the savepoint: its snapshot is always that of the last batch that was passed on.
+//! passed on, as one; then nothing more comes until the task is gone. What the reader had given too much is read again by those who start
+//! from the savepoint: its snapshot is always that of the last batch that was passed on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::runtime::{
     Source, SourceEvent, SourceOperator, SourceReader, SourceStatus, Split, SplitEnumerator, StateTable,
 };
 use crate::stream_graph::{OperatorSpec, SinkSpec, SourceSpec};
-use crate::types::{JobId, OperatorId, SplitId, SubtaskIndex};
+use crate::types::{Batch, JobId, OperatorId, SplitId, SubtaskIndex, Watermark};
 
 /// The setting of jobs whose sources stop in the middle: none that a user can set.
 pub const STOPS_HALF_WAY: &str = "slt.stops-half-way";
@@ -158,7 +158,7 @@ impl PausingReader {
                 Poll::Ready(event) => event,
                 // What has been read so far is all that is there.
                 Poll::Pending if !self.known.is_empty() && !self.inner.is_busy() => {
-                    self.passes = Some(self.known.len().div_ceil(2));
+                    self.pass_half_of(self.known.len());
                     break;
                 }
                 Poll::Pending => return Poll::Pending,
@@ -169,10 +169,29 @@ impl PausingReader {
                 return Poll::Ready(());
             }
             if !is_rows || self.known.len() >= EVENTS_MAX {
-                self.passes = Some((self.known.len() - usize::from(!is_rows)).div_ceil(2));
+                self.pass_half_of(self.known.len() - usize::from(!is_rows));
             }
         }
         Poll::Ready(())
+    }
+
+    /// Half of so many events are to be passed on. Batches that follow each other become one: several small ones would be handed on by
+    /// several subtasks, and come in any order.
+    fn pass_half_of(&mut self, events: usize) {
+        let mut passed: VecDeque<Known> = VecDeque::new();
+        for (event, snapshot) in self.known.drain(..events.div_ceil(2)) {
+            if let (Some((Ok(SourceEvent::Batch(last, rows)), behind)), Ok(SourceEvent::Batch(split, more))) =
+                (passed.back_mut(), &event)
+                && last == split
+                && let Ok(joined) = Batch::concat(&[rows.clone(), more.clone()])
+            {
+                (*rows, *behind) = (joined, snapshot);
+                continue;
+            }
+            passed.push_back((event, snapshot));
+        }
+        self.passes = Some(passed.len());
+        self.known = passed;
     }
 }
 
@@ -245,6 +264,21 @@ impl<O: OperatorFactory> OperatorFactory for PausingOperators<O> {
     }
 }
 
+/// Batches that become one.
+#[derive(Default)]
+struct Gathered(Vec<Batch>);
+
+impl Output for Gathered {
+    fn batch(&mut self, batch: Batch) -> Result<()> {
+        self.0.push(batch);
+        Ok(())
+    }
+
+    fn watermark(&mut self, _watermark: Watermark) -> Result<()> {
+        Ok(()) // constant rows have none
+    }
+}
+
 /// Constant rows, the first half of them.
 struct PausingValues {
     inner: Box<dyn SourceOperator>,
@@ -262,12 +296,16 @@ impl SourceOperator for PausingValues {
     }
 
     fn poll(&mut self, context: &mut Context<'_>, output: &mut dyn Output) -> Poll<Result<SourceStatus>> {
-        let Some(left) = self.passes.checked_sub(1) else {
+        if self.passes == 0 {
             self.pause.stop();
             return Poll::Pending;
-        };
-        self.passes = left;
-        self.inner.poll(context, output)
+        }
+        let mut gathered = Gathered::default();
+        for _ in 0..std::mem::take(&mut self.passes) {
+            let status = ready!(self.inner.poll(context, &mut gathered))?;
+            debug_assert_eq!(status, SourceStatus::More, "there are as many batches as that");
+        }
+        Poll::Ready(output.batch(Batch::concat(&gathered.0)?).map(|()| SourceStatus::More))
     }
 
     fn needs_splits(&self) -> bool {

@@ -2,6 +2,7 @@
 //! they are evaluated over Arrow arrays ([`compile()`] → [`CompiledExpr`]).
 
 pub mod aggregate;
+mod bitmap;
 mod cast;
 mod common_type;
 mod compile;

@@ -41,8 +41,12 @@ pub fn values_to_array(values: &[Value], data_type: &DataType) -> ArrayRef {
     }
     match &data_type.kind {
         TypeKind::Null => new_null_array(&ArrowType::Null, values.len()),
-        TypeKind::Char(_) | TypeKind::Varchar(_) => primitive!(StringViewArray, Value::String(text) => text.as_str()),
-        TypeKind::Binary(_) | TypeKind::Varbinary(_) => primitive!(BinaryViewArray, Value::Bytes(bytes) => bytes.as_slice()),
+        TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => {
+            primitive!(StringViewArray, Value::String(text) => text.as_str())
+        }
+        TypeKind::Binary(_) | TypeKind::Varbinary(_) | TypeKind::Bitmap => {
+            primitive!(BinaryViewArray, Value::Bytes(bytes) => bytes.as_slice())
+        }
         TypeKind::Boolean => primitive!(BooleanArray, Value::Boolean(truth) => *truth),
         TypeKind::TinyInt => primitive!(Int8Array, Value::TinyInt(n) => *n),
         TypeKind::SmallInt => primitive!(Int16Array, Value::SmallInt(n) => *n, Value::TinyInt(n) => (*n).into()),
@@ -144,8 +148,12 @@ pub fn array_to_value(array: &ArrayRef, row: usize, data_type: &DataType) -> Val
     }
     match &data_type.kind {
         TypeKind::Null => Value::Null,
-        TypeKind::Char(_) | TypeKind::Varchar(_) => Value::String(array.as_string_view().value(row).to_string()),
-        TypeKind::Binary(_) | TypeKind::Varbinary(_) => Value::Bytes(array.as_binary_view().value(row).to_vec()),
+        TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => {
+            Value::String(array.as_string_view().value(row).to_string())
+        }
+        TypeKind::Binary(_) | TypeKind::Varbinary(_) | TypeKind::Bitmap => {
+            Value::Bytes(array.as_binary_view().value(row).to_vec())
+        }
         TypeKind::Boolean => Value::Boolean(array.as_boolean().value(row)),
         TypeKind::TinyInt => Value::TinyInt(primitive!(Int8Type)),
         TypeKind::SmallInt => Value::SmallInt(primitive!(Int16Type)),

@@ -21,6 +21,7 @@ const TYPE_NAMES: &[&str] = &[
     "ARRAY",
     "BIGINT",
     "BINARY",
+    "BITMAP",
     "BOOLEAN",
     "BYTES",
     "CHAR",
@@ -46,10 +47,11 @@ const TYPE_NAMES: &[&str] = &[
     "TINYINT",
     "VARBINARY",
     "VARCHAR",
+    "VARIANT",
 ];
 
 /// Types of Flink's that Flott does not have.
-const UNSUPPORTED_TYPES: &[&str] = &["BITMAP", "DESCRIPTOR", "RAW", "STRUCTURED", "VARIANT"];
+const UNSUPPORTED_TYPES: &[&str] = &["DESCRIPTOR", "RAW", "STRUCTURED"];
 
 /// What other systems call our types.
 const FOREIGN_NAMES: &[(&str, &str)] = &[
@@ -191,6 +193,8 @@ fn plain_kind(parser: &mut Parser, depth: usize) -> Result<TypeKind> {
             TypeKind::Map(Box::new(key), Box::new(value))
         }
         "ROW" => TypeKind::Row(row_fields(parser, depth)?),
+        "BITMAP" => TypeKind::Bitmap,
+        "VARIANT" => TypeKind::Variant,
         _ => TypeKind::Null,
     })
 }
@@ -205,7 +209,7 @@ fn unknown_type(name: &str, span: Span) -> Error {
         Some(known) => error.with_hint(format!("did you mean {known}?")),
         None => error.with_hint(
             "types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, CHAR, VARCHAR, STRING, BINARY, \
-             VARBINARY, BYTES, DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ, ARRAY, MAP, MULTISET, ROW",
+             VARBINARY, BYTES, DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ, ARRAY, MAP, MULTISET, ROW, BITMAP, VARIANT",
         ),
     }
 }

@@ -82,6 +82,10 @@ pub enum TypeKind {
     Multiset(Box<DataType>),
     /// ROW of named fields.
     Row(Vec<RowField>),
+    /// BITMAP, a set of 32-bit integers, as bytes of a Roaring bitmap.
+    Bitmap,
+    /// VARIANT, a JSON value, as its text in one form.
+    Variant,
 }
 
 /// A logical type: kind, nullability and time attribute.
@@ -206,8 +210,8 @@ impl DataType {
     pub fn to_arrow(&self) -> ArrowType {
         match &self.kind {
             TypeKind::Null => ArrowType::Null,
-            TypeKind::Char(_) | TypeKind::Varchar(_) => ArrowType::Utf8View,
-            TypeKind::Binary(_) | TypeKind::Varbinary(_) => ArrowType::BinaryView,
+            TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => ArrowType::Utf8View,
+            TypeKind::Binary(_) | TypeKind::Varbinary(_) | TypeKind::Bitmap => ArrowType::BinaryView,
             TypeKind::Boolean => ArrowType::Boolean,
             TypeKind::TinyInt => ArrowType::Int8,
             TypeKind::SmallInt => ArrowType::Int16,
@@ -268,6 +272,8 @@ impl DataType {
                     fields.iter().map(|f| format!("`{}` {}", f.name.replace('`', "``"), f.data_type)).collect();
                 format!("ROW<{}>", fields.join(", "))
             }
+            TypeKind::Bitmap => "BITMAP".to_string(),
+            TypeKind::Variant => "VARIANT".to_string(),
         }
     }
 }

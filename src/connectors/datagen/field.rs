@@ -277,7 +277,7 @@ fn random(data_type: &DataType, prefix: &str, options: &OptionReader<'_>) -> Res
             let count = FieldGenerator { kind: Kind::Integer { min: 1, max: 10 }, null_rate: 0.0 };
             Kind::Map { length: length(COLLECTION_LENGTH)?, key: part(element, "element")?, value: Box::new(count) }
         }
-        TypeKind::Null | TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => {
+        TypeKind::Null | TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime | TypeKind::Bitmap | TypeKind::Variant => {
             return Err(unsupported(data_type, prefix, "random"));
         }
     })

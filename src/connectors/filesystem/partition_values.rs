@@ -88,6 +88,8 @@ pub fn is_readable(data_type: &DataType) -> bool {
             | TypeKind::Map(..)
             | TypeKind::Multiset(_)
             | TypeKind::Row(_)
+            | TypeKind::Bitmap
+            | TypeKind::Variant
     )
 }
 

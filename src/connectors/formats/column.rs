@@ -160,7 +160,7 @@ impl Column {
             TypeKind::Time(_) => Values::Time(Vec::new()),
             TypeKind::Timestamp(precision) => Values::Timestamp { values: Vec::new(), precision: *precision, zoned: false },
             TypeKind::TimestampLtz(precision) => Values::Timestamp { values: Vec::new(), precision: *precision, zoned: true },
-            TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => {
+            TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime | TypeKind::Bitmap | TypeKind::Variant => {
                 return Err(Error::unsupported(format!("a column of type {}", data_type.kind_text())));
             }
             TypeKind::Array(element) => Values::Array { offsets: vec![0], element: boxed(element)? },

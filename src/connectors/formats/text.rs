@@ -9,7 +9,8 @@ use arrow::datatypes::{
 };
 
 use super::datetime::civil_from_days;
-use crate::types::{DataType, TypeKind};
+use crate::expr::text::{TextStyle, write_value};
+use crate::types::{DataType, TimeZone, TypeKind};
 
 /// Appends a number as Java's `Double.toString`.
 pub fn write_double(value: f64, out: &mut Vec<u8>) {
@@ -185,7 +186,14 @@ pub fn write_java(array: &dyn Array, row: usize, data_type: &DataType, out: &mut
     let mut integer = itoa::Buffer::new();
     match &data_type.kind {
         TypeKind::Null => unreachable!("handled above"),
-        TypeKind::Char(_) | TypeKind::Varchar(_) => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
+        TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => {
+            out.extend_from_slice(array.as_string_view().value(row).as_bytes());
+        }
+        TypeKind::Bitmap => {
+            let mut text = String::new();
+            write_value(&mut text, array, row, data_type, TextStyle::Print, TimeZone::UTC);
+            out.extend_from_slice(text.as_bytes());
+        }
         TypeKind::Binary(_) | TypeKind::Varbinary(_) => {
             let bytes = array.as_binary_view().value(row);
             write_list(bytes.len(), b"[]", out, |at, out| {

@@ -10,6 +10,7 @@ use arrow::datatypes::{
 
 use super::arrival::{Arrival, ArrivalResult};
 use super::average::Average;
+use super::bitmap::{BitmapOperation, Bitmaps};
 use super::count::Count;
 use super::distinct::{Distinct, DistinctAccumulator};
 use super::extreme_by::ExtremeBy;
@@ -62,7 +63,79 @@ enum Builtin {
     MinBy,
     BoolAnd,
     BoolOr,
+    /// The aggregates of bitmaps, by name.
+    Bitmap(&'static BitmapAggregate),
 }
+
+/// An aggregate of bitmaps.
+#[derive(Debug, PartialEq, Eq)]
+struct BitmapAggregate {
+    name: &'static str,
+    signature: &'static str,
+    operation: BitmapOperation,
+    /// Whether the arguments are numbers, not bitmaps.
+    builds: bool,
+    cardinality: bool,
+}
+
+const BITMAP_AGGREGATES: &[BitmapAggregate] = &[
+    BitmapAggregate {
+        name: "BITMAP_BUILD_AGG",
+        signature: "BITMAP_BUILD_AGG(<INT>)",
+        operation: BitmapOperation::Or,
+        builds: true,
+        cardinality: false,
+    },
+    BitmapAggregate {
+        name: "BITMAP_BUILD_CARDINALITY_AGG",
+        signature: "BITMAP_BUILD_CARDINALITY_AGG(<INT>)",
+        operation: BitmapOperation::Or,
+        builds: true,
+        cardinality: true,
+    },
+    BitmapAggregate {
+        name: "BITMAP_AND_AGG",
+        signature: "BITMAP_AND_AGG(<BITMAP>)",
+        operation: BitmapOperation::And,
+        builds: false,
+        cardinality: false,
+    },
+    BitmapAggregate {
+        name: "BITMAP_AND_CARDINALITY_AGG",
+        signature: "BITMAP_AND_CARDINALITY_AGG(<BITMAP>)",
+        operation: BitmapOperation::And,
+        builds: false,
+        cardinality: true,
+    },
+    BitmapAggregate {
+        name: "BITMAP_OR_AGG",
+        signature: "BITMAP_OR_AGG(<BITMAP>)",
+        operation: BitmapOperation::Or,
+        builds: false,
+        cardinality: false,
+    },
+    BitmapAggregate {
+        name: "BITMAP_OR_CARDINALITY_AGG",
+        signature: "BITMAP_OR_CARDINALITY_AGG(<BITMAP>)",
+        operation: BitmapOperation::Or,
+        builds: false,
+        cardinality: true,
+    },
+    BitmapAggregate {
+        name: "BITMAP_XOR_AGG",
+        signature: "BITMAP_XOR_AGG(<BITMAP>)",
+        operation: BitmapOperation::Xor,
+        builds: false,
+        cardinality: false,
+    },
+    BitmapAggregate {
+        name: "BITMAP_XOR_CARDINALITY_AGG",
+        signature: "BITMAP_XOR_CARDINALITY_AGG(<BITMAP>)",
+        operation: BitmapOperation::Xor,
+        builds: false,
+        cardinality: true,
+    },
+];
 
 /// Registers all built-in aggregate functions.
 pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
@@ -98,6 +171,9 @@ pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
     for function in all {
         registry.register_aggregate(function.name(), Arc::new(function));
     }
+    for aggregate in BITMAP_AGGREGATES {
+        registry.register_aggregate(aggregate.name, Arc::new(Bitmap(aggregate)));
+    }
     registry.register_aggregate("STDDEV", Arc::new(StddevSamp));
     registry.register_aggregate("VARIANCE", Arc::new(VarSamp));
     registry.register_aggregate("EVERY", Arc::new(BoolAnd));
@@ -132,6 +208,7 @@ impl AggregateFunction for Builtin {
             Builtin::MinBy => "MIN_BY",
             Builtin::BoolAnd => "BOOL_AND",
             Builtin::BoolOr => "BOOL_OR",
+            Builtin::Bitmap(aggregate) => aggregate.name,
         }
     }
 
@@ -165,6 +242,7 @@ impl AggregateFunction for Builtin {
             Builtin::MinBy => "MIN_BY(<ANY>, <COMPARABLE>)",
             Builtin::BoolAnd => "BOOL_AND(<BOOLEAN>)",
             Builtin::BoolOr => "BOOL_OR(<BOOLEAN>)",
+            Builtin::Bitmap(aggregate) => aggregate.signature,
         }
     }
 
@@ -203,6 +281,9 @@ impl AggregateFunction for Builtin {
             },
             Builtin::ApproxCountDistinct => DataType::not_null(TypeKind::BigInt),
             Builtin::MaxBy | Builtin::MinBy => arg.with_nullable(true),
+            Builtin::Bitmap(aggregate) => {
+                DataType::nullable(if aggregate.cardinality { TypeKind::BigInt } else { TypeKind::Bitmap })
+            }
             Builtin::BoolAnd | Builtin::BoolOr => arg.with_nullable(nullable),
             // As in Flink the nullability is that of the argument, groups or not.
             Builtin::ArrayAgg => {
@@ -252,6 +333,7 @@ impl AggregateFunction for Builtin {
             Builtin::JsonObjectAgg => Box::new(JsonObject::new(false)?),
             Builtin::JsonObjectAggAbsent => Box::new(JsonObject::new(true)?),
             Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result)),
+            Builtin::Bitmap(aggregate) => Box::new(Bitmaps::new(aggregate.operation, aggregate.cardinality)),
             Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
             Builtin::BoolOr if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
             Builtin::BoolAnd => return extreme::<Least>(arg),
@@ -282,15 +364,23 @@ impl Builtin {
             (Builtin::ListAgg, [text, delimiter]) => {
                 text.is_character() && delimiter.is_character() && matches!(args[1], Expr::Literal { .. })
             }
-            (Builtin::Min | Builtin::Max, [arg]) | (Builtin::MaxBy | Builtin::MinBy, [_, arg]) => {
-                !matches!(arg.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_))
-            }
+            (Builtin::Min | Builtin::Max, [arg]) | (Builtin::MaxBy | Builtin::MinBy, [_, arg]) => !matches!(
+                arg.kind,
+                TypeKind::Array(_)
+                    | TypeKind::Map(..)
+                    | TypeKind::Multiset(_)
+                    | TypeKind::Row(_)
+                    | TypeKind::Bitmap
+                    | TypeKind::Variant
+            ),
             (Builtin::MaxBy | Builtin::MinBy, _) => false,
             (Builtin::BoolAnd | Builtin::BoolOr, [arg]) => arg.kind == TypeKind::Boolean,
             (Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls, [arg]) => is_convertible(arg),
             (Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent, [key, value]) => key.is_character() && is_convertible(value),
             (Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent, _) => false,
             (Builtin::Median, [arg]) => arg.is_numeric(),
+            (Builtin::Bitmap(aggregate), [arg]) if aggregate.builds => arg.is_integer() && arg.kind != TypeKind::BigInt,
+            (Builtin::Bitmap(_), [arg]) => arg.kind == TypeKind::Bitmap,
             (Builtin::Percentile, [arg, percentage, frequency @ ..]) => {
                 arg.is_numeric()
                     && frequency.len() <= 1
@@ -325,6 +415,7 @@ impl Builtin {
                 args.push(Expr::literal(Value::Double(0.5), DataType::not_null(double)));
                 Builtin::Percentile.prepared(args)
             }
+            Builtin::Bitmap(aggregate) if aggregate.builds => args.into_iter().map(|arg| coerce(arg, &TypeKind::Int)).collect(),
             Builtin::Percentile => {
                 let is_list = matches!(args[1].data_type().kind, TypeKind::Array(_));
                 let kinds = [double.clone(), if is_list { doubles } else { double }, TypeKind::BigInt];

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod average;
+mod bitmap;
 mod builtin;
 mod count;
 mod distinct;

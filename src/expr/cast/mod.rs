@@ -11,7 +11,7 @@ mod rules;
 mod time;
 mod to_text;
 
-pub(super) use from_text::parse_timestamp;
+pub(super) use from_text::{parse_double, parse_timestamp};
 pub(super) use kernel::Cast;
 pub(super) use number::double_to_decimal;
 pub use rules::{can_cast, can_cast_implicitly};

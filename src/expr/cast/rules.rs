@@ -8,9 +8,10 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     use TypeKind::*;
     match (&from.kind, &to.kind) {
         (Null, _) => true,
-        (_, Null | Multiset(_)) => from.kind == to.kind,
+        (_, Null | Multiset(_) | Bitmap | Variant) => from.kind == to.kind,
         // To a string: everything.
         (_, Char(_) | Varchar(_)) => true,
+        (Bitmap | Variant, _) => false,
         (Char(_) | Varchar(_), IntervalYearMonth | IntervalDayTime | Array(_) | Map(..) | Row(_)) => false,
         (Char(_) | Varchar(_), _) => true,
         (_, Binary(_) | Varbinary(_)) => from.is_binary(),

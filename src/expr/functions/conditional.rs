@@ -115,7 +115,10 @@ fn bind_extreme(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let data_type = merged(function, &args)?;
-    let comparable = !matches!(data_type.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_));
+    let comparable = !matches!(
+        data_type.kind,
+        TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Bitmap | TypeKind::Variant
+    );
     if !comparable {
         return Err(function.mismatch(&args));
     }

@@ -1,15 +1,17 @@
 //! Other forms of values: HEX, BIN, base 64, character sets, URL encoding; and tests of what a string consists of.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, AsArray, BinaryViewBuilder, BooleanArray};
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
 
 use super::args::{Bytes, Numbers, Rows, Text, build_text};
 use super::builtin::{Builtin, Param, bind_with, by_args, nullable_string, string_by_args};
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::cast::parse_double;
 use crate::expr::compile::map_array;
 use crate::expr::{Datum, EvalContext, Expr};
 use crate::types::{DataType, TypeKind, VARCHAR_MAX};
@@ -63,12 +65,8 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         |f, args| bind_with(f, args, &[Param::Text], 1, nullable_string),
         url_decode,
     ),
-    Builtin::new("IS_ALPHA", "IS_ALPHA(<STRING>)", bind_test, |args, _, _| {
-        test(args, |text| !text.is_empty() && text.chars().all(char::is_alphabetic))
-    }),
-    Builtin::new("IS_DIGIT", "IS_DIGIT(<STRING>)", bind_test, |args, _, _| {
-        test(args, |text| !text.is_empty() && text.chars().all(char::is_numeric))
-    }),
+    Builtin::new("IS_ALPHA", "IS_ALPHA(<STRING>)", bind_test, |args, _, _| test(args, is_alpha)),
+    Builtin::new("IS_DIGIT", "IS_DIGIT(<STRING>)", bind_test, |args, _, _| test(args, is_digit)),
     Builtin::new("IS_DECIMAL", "IS_DECIMAL(<STRING>)", bind_test, |args, _, _| test(args, is_decimal)),
 ];
 
@@ -303,9 +301,25 @@ fn test(args: &[Datum], holds: impl Fn(&str) -> bool) -> Result<Datum> {
     })
 }
 
+/// Whether all characters are of a Unicode class; false for an empty text.
+fn consists_of(text: &str, ascii: fn(&u8) -> bool, class: &'static OnceLock<Regex>, pattern: &str) -> bool {
+    if text.is_ascii() {
+        return !text.is_empty() && text.as_bytes().iter().all(ascii);
+    }
+    class.get_or_init(|| Regex::new(pattern).expect("a constant pattern is one")).is_match(text)
+}
+
+fn is_alpha(text: &str) -> bool {
+    static LETTERS: OnceLock<Regex> = OnceLock::new();
+    consists_of(text, u8::is_ascii_alphabetic, &LETTERS, r"^\p{L}+$")
+}
+
+fn is_digit(text: &str) -> bool {
+    static DIGITS: OnceLock<Regex> = OnceLock::new();
+    consists_of(text, u8::is_ascii_digit, &DIGITS, r"^\p{Nd}+$")
+}
+
+/// Whether Java reads a number from it.
 fn is_decimal(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    all_digits(whole) && all_digits(fraction)
+    parse_double(text).is_some()
 }

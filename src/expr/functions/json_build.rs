@@ -4,7 +4,7 @@
 //! `r` for one that is JSON already and is put in as it is.
 
 use super::args::{Text, build_text};
-use super::builtin::{Builtin, Param, bind_with, by_args, nullable_string};
+use super::builtin::{Builtin, Param, bind_with, by_args, coerce, nullable_string};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::json::{Document, JsonForm, Parser, compare_keys, write_node, write_string};
 use crate::expr::{Datum, EvalContext, Expr};
@@ -26,6 +26,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
 /// Whether a call gives a text that is JSON.
 pub(in crate::expr) fn is_json(expr: &Expr) -> bool {
     match expr {
+        _ if expr.data_type().kind == TypeKind::Variant => true,
         Expr::Call { function, .. } => matches!(function.as_str(), "JSON_OBJECT" | "JSON_ARRAY" | "JSON"),
         _ => false,
     }
@@ -44,7 +45,9 @@ pub(in crate::expr) fn is_convertible(data_type: &DataType) -> bool {
 }
 
 fn check_convertible(function: &Builtin, values: &[&Expr]) -> Result<()> {
-    let Some(other) = values.iter().map(|value| value.data_type()).find(|data_type| !is_convertible(data_type)) else {
+    let Some(other) =
+        values.iter().filter(|value| !is_json(value)).map(|value| value.data_type()).find(|data_type| !is_convertible(data_type))
+    else {
         return Ok(());
     };
     let message = format!("{} cannot make JSON of a value of type {}", function.name, other.regular().kind_text());
@@ -54,7 +57,7 @@ fn check_convertible(function: &Builtin, values: &[&Expr]) -> Result<()> {
 fn bind_string(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let [value] = args.as_slice() else { return Err(function.mismatch(&args)) };
     if is_json(value) {
-        return Ok(value.clone());
+        return Ok(coerce(value.clone(), &TypeKind::Varchar(VARCHAR_MAX)));
     }
     check_convertible(function, &[value])?;
     let data_type = by_args(TypeKind::Varchar(VARCHAR_MAX), &args);

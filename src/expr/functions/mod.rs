@@ -4,6 +4,7 @@ mod args;
 mod arithmetic;
 mod array_parts;
 mod array_sets;
+mod bitmap;
 mod builtin;
 mod characters;
 mod comparison;
@@ -36,6 +37,7 @@ mod time_shift;
 mod time_text;
 mod unit;
 mod url;
+mod variant;
 
 pub(in crate::expr) use builtin::coerce;
 pub(in crate::expr) use json_build::{is_convertible, is_json};

@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("MAP", "MAP[<ANY>, <ANY> [, <ANY>, <ANY>]*]", bind_map, map).failing(),
     Builtin::new("ROW", "ROW(<ANY> [, <ANY>]*)", bind_row, row),
     Builtin::new("FIELD", "<ROW>.<NAME>", bind_field, field),
-    Builtin::new("ITEM", "<ARRAY>[<INT>]\n<MAP>[<ANY>]", bind_item, item),
+    Builtin::new("ITEM", "<ARRAY>[<INT>]\n<MAP>[<ANY>]\n<VARIANT>[<INT>]\n<VARIANT>[<STRING>]", bind_item, item).failing(),
     Builtin::new("CARDINALITY", "CARDINALITY(<ARRAY>)\nCARDINALITY(<MAP>)", bind_cardinality, cardinality),
     Builtin::new("ELEMENT", "ELEMENT(<ARRAY>)", bind_element, element).failing(),
     Builtin::new("TYPEOF", "TYPEOF(<ANY> [, <BOOLEAN>])", bind_type_of, |_, _, _| {
@@ -155,6 +155,14 @@ fn bind_item(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
             let data_type = element.as_ref().clone().with_nullable(true);
             Ok(function.call(vec![collection, coerce(key, &TypeKind::Int)], data_type))
         }
+        TypeKind::Variant => {
+            let key = match key.data_type() {
+                index if index.is_integer() && index.kind != TypeKind::BigInt => coerce(key, &TypeKind::Int),
+                text if text.is_character() => key,
+                _ => return Err(function.mismatch(&[collection, key])),
+            };
+            Ok(function.call(vec![collection, key], DataType::nullable(TypeKind::Variant)))
+        }
         TypeKind::Map(key_type, value) => {
             let common = common_type(&[key_type.as_ref().clone(), key.data_type().regular()]);
             let text = key_type.is_character() && key.data_type().is_character();
@@ -171,7 +179,10 @@ fn bind_item(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 }
 
 /// The element at an index (from 1) or of a key; NULL if there is none.
-fn item(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+fn item(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
+    if data_type.kind == TypeKind::Variant && args[0].array().data_type() == &ArrowType::Utf8View {
+        return super::variant::item(args, context);
+    }
     let rows = Rows::of(args, context);
     let at = |datum: &Datum, row: usize| if datum.is_scalar() { 0 } else { row };
     let collection = args[0].array();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::builtin::Builtin;
 use super::{
-    arithmetic, array_parts, array_sets, comparison, conditional, digest, encoding, hash_code, inet, json_build, json_path,
-    json_text, like, logic, maps, math, moment, nested, printf, regexp, str_to_map, text_case, text_parts, time_parts,
-    time_shift, time_text, url,
+    arithmetic, array_parts, array_sets, bitmap, comparison, conditional, digest, encoding, hash_code, inet, json_build,
+    json_path, json_text, like, logic, maps, math, moment, nested, printf, regexp, str_to_map, text_case, text_parts, time_parts,
+    time_shift, time_text, url, variant,
 };
 use crate::expr::FunctionRegistry;
 use crate::expr::aggregate::builtin_aggregates;
@@ -35,6 +35,8 @@ const FAMILIES: &[&[Builtin]] = &[
     json_path::FUNCTIONS,
     json_build::FUNCTIONS,
     json_text::FUNCTIONS,
+    bitmap::FUNCTIONS,
+    variant::FUNCTIONS,
     digest::FUNCTIONS,
     hash_code::FUNCTIONS,
     inet::FUNCTIONS,

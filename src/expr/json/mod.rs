@@ -13,6 +13,6 @@ mod write;
 
 pub(super) use path::{Mode, Path, PathError};
 pub(super) use select::Found;
-pub(super) use tape::{Document, Kind, Parser, unescape};
+pub(super) use tape::{Document, Kind, Parser, has_duplicate_key, unescape};
 pub(super) use value::JsonForm;
-pub(super) use write::{compare_keys, write_found, write_node, write_scalar, write_string};
+pub(super) use write::{compare_keys, write_found, write_node, write_scalar, write_string, write_variant};

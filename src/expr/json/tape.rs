@@ -292,6 +292,16 @@ impl<'d> Document<'d> {
     }
 }
 
+/// Whether an object anywhere in the document has a key twice.
+pub(in crate::expr) fn has_duplicate_key(document: &Document<'_>) -> bool {
+    let objects = (0..document.nodes.len()).filter(|node| document.kind(*node) == Kind::Object);
+    objects.into_iter().any(|node| {
+        let mut keys: Vec<Cow<'_, str>> = document.parts(node).step_by(2).map(|key| document.characters(key)).collect();
+        keys.sort_unstable();
+        keys.windows(2).any(|pair| pair[0] == pair[1])
+    })
+}
+
 /// The direct parts of a node.
 #[derive(Debug, Clone)]
 pub(in crate::expr) struct Children<'d> {

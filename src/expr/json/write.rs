@@ -8,12 +8,41 @@ use super::tape::{Document, Kind, NodeId};
 
 /// Appends a value.
 pub(in crate::expr) fn write_node(out: &mut String, document: &Document<'_>, node: NodeId) {
+    write_with(out, document, node, write_decimal_literal);
+}
+
+/// Appends a value as a VARIANT prints it: numbers without exponent are decimals without trailing zeros, others doubles.
+pub(in crate::expr) fn write_variant(out: &mut String, document: &Document<'_>, node: NodeId) {
+    write_with(out, document, node, write_variant_number);
+}
+
+/// Digits that a decimal of a VARIANT can have.
+const DECIMAL_DIGITS: usize = 38;
+
+fn write_variant_number(out: &mut String, literal: &str) {
+    let (negative, digits) = literal.strip_prefix('-').map_or((false, literal), |digits| (true, digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let is_double = literal.contains(['e', 'E']);
+    if is_double || whole.len() + fraction.len() > DECIMAL_DIGITS {
+        return crate::expr::text::number::write_double(out, literal.parse().unwrap_or(f64::NAN));
+    }
+    if negative && (whole != "0" || !fraction.is_empty()) {
+        out.push('-');
+    }
+    out.push_str(whole);
+    if !fraction.is_empty() {
+        out.extend([".", fraction]);
+    }
+}
+
+fn write_with(out: &mut String, document: &Document<'_>, node: NodeId, number: fn(&mut String, &str)) {
     match document.kind(node) {
         Kind::Array => {
             out.push('[');
             for (index, element) in document.elements(node).enumerate() {
                 out.push_str(if index > 0 { "," } else { "" });
-                write_node(out, document, element);
+                write_with(out, document, element, number);
             }
             out.push(']');
         }
@@ -25,10 +54,11 @@ pub(in crate::expr) fn write_node(out: &mut String, document: &Document<'_>, nod
                 out.push_str(if index > 0 { "," } else { "" });
                 write_string(out, key);
                 out.push(':');
-                write_node(out, document, *value);
+                write_with(out, document, *value, number);
             }
             out.push('}');
         }
+        Kind::Integer | Kind::Decimal => number(out, document.raw(node)),
         Kind::Plain | Kind::Escaped => write_string(out, &document.characters(node)),
         _ => write_scalar(out, document, node),
     }

@@ -7,7 +7,7 @@ use arrow::datatypes::{
 };
 
 use super::{number, time};
-use crate::expr::zone;
+use crate::expr::{bitmap, zone};
 use crate::types::{DataType, TimeZone, TypeKind};
 
 /// For whom the text is.
@@ -53,6 +53,7 @@ enum Form {
     Array(Box<ValueWriter>),
     Map(Box<ValueWriter>, Box<ValueWriter>),
     Row(Vec<ValueWriter>),
+    Bitmap,
 }
 
 /// Writes the value at a row. For more than a few values of a column make one [`ValueWriter`].
@@ -66,7 +67,8 @@ impl ValueWriter {
         let part = |data_type: &DataType| Box::new(ValueWriter::new(data_type, style.inside(), zone));
         let form = match &data_type.kind {
             TypeKind::Null => Form::Null,
-            TypeKind::Char(_) | TypeKind::Varchar(_) => Form::Text,
+            TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => Form::Text,
+            TypeKind::Bitmap => Form::Bitmap,
             TypeKind::Binary(_) | TypeKind::Varbinary(_) => Form::Bytes,
             TypeKind::Boolean => Form::Boolean,
             TypeKind::TinyInt => Form::TinyInt,
@@ -124,6 +126,7 @@ impl ValueWriter {
             Form::Array(element) => write_list(out, array.as_list(), row, element),
             Form::Map(key, value) => self.write_map(out, array, row, key, value),
             Form::Row(fields) => self.write_row(out, array, row, fields),
+            Form::Bitmap => bitmap::write(out, array.as_binary_view().value(row)),
         }
         if self.style == TextStyle::Conformance && self.may_need_quotes() {
             quote(out, start);
@@ -246,7 +249,7 @@ impl ValueWriter {
     }
 
     fn may_need_quotes(&self) -> bool {
-        matches!(self.form, Form::Text | Form::Array(_) | Form::Map(..) | Form::Row(_))
+        matches!(self.form, Form::Text | Form::Array(_) | Form::Map(..) | Form::Row(_) | Form::Bitmap)
     }
 }
 

@@ -115,7 +115,12 @@ fn check_type(data_type: &DataType, column: &str, depth: usize) -> Result<()> {
     let unsupported =
         || Err(Error::unsupported(format!("type {} of column \"{column}\" in format 'csv'", data_type.kind_text())));
     match &data_type.kind {
-        TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => unsupported(),
+        TypeKind::Map(..)
+        | TypeKind::Multiset(_)
+        | TypeKind::IntervalYearMonth
+        | TypeKind::IntervalDayTime
+        | TypeKind::Bitmap
+        | TypeKind::Variant => unsupported(),
         // A field can be cut into elements, an element cannot.
         TypeKind::Array(_) | TypeKind::Row(_) if depth > 0 => unsupported(),
         TypeKind::Array(element) => check_type(element, column, depth + 1),

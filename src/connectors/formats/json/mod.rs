@@ -127,7 +127,7 @@ fn check_type(format: &str, data_type: &DataType, column: &str) -> Result<()> {
         Err(unsupported().with_hint("JSON has only strings as keys of a map: declare the key as STRING"))
     };
     match &data_type.kind {
-        TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime => Err(unsupported()),
+        TypeKind::IntervalYearMonth | TypeKind::IntervalDayTime | TypeKind::Bitmap | TypeKind::Variant => Err(unsupported()),
         TypeKind::Array(element) => check_type(format, element, column),
         TypeKind::Map(key, value) => key_fits(key).and_then(|()| check_type(format, value, column)),
         TypeKind::Multiset(element) => key_fits(element),

@@ -11,4 +11,6 @@ pub use interval_join::IntervalJoin;
 pub use window_join::WindowJoin;
 
 #[cfg(test)]
+mod nested_loop_tests;
+#[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ fn side() -> Schema {
 }
 
 /// `ON l.k = r.k AND l.ts BETWEEN r.ts - lower AND r.ts + upper`.
-fn interval_join(join_type: JoinType, lower_ms: i64, upper_ms: i64, is_proctime: bool) -> OperatorSpec {
+pub(super) fn interval_join(join_type: JoinType, lower_ms: i64, upper_ms: i64, is_proctime: bool) -> OperatorSpec {
     OperatorSpec::IntervalJoin(Box::new(IntervalJoinSpec {
         join_type,
         left_time: 1,
@@ -57,7 +57,7 @@ fn window_join(join_type: JoinType) -> OperatorSpec {
     }))
 }
 
-fn harness(spec: &OperatorSpec) -> OperatorHarness {
+pub(super) fn harness(spec: &OperatorSpec) -> OperatorHarness {
     let schema = if matches!(spec, OperatorSpec::WindowJoin(_)) { windowed() } else { side() };
     OperatorHarness::new(spec, vec![schema.clone(), schema]).unwrap()
 }
@@ -69,7 +69,7 @@ fn sorted(text: &str) -> Vec<&str> {
 }
 
 /// Times as they come out.
-fn at(ms: i64) -> String {
+pub(super) fn at(ms: i64) -> String {
     let time = chrono::DateTime::from_timestamp_millis(ms).unwrap();
     time.format("%Y-%m-%dT%H:%M:%S%.f").to_string()
 }

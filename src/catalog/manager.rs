@@ -107,9 +107,9 @@ impl CatalogManager {
         self.temporary.get(path).or_else(|| self.persistent(path))
     }
 
-    /// The full names of all tables and views.
-    pub fn paths(&self) -> BTreeSet<ObjectPath> {
-        let mut paths: BTreeSet<ObjectPath> = self.temporary.keys().cloned().collect();
+    /// The names under which all tables and views are kept ([`ObjectPath::stored`]).
+    pub fn stored_paths(&self) -> BTreeSet<ObjectPath> {
+        let mut paths: BTreeSet<ObjectPath> = self.temporary.keys().map(|path| path.stored(true)).collect();
         for (catalog, found) in &self.catalogs {
             for (database, found) in &found.databases {
                 paths.extend(found.entries.keys().map(|name| ObjectPath {

@@ -19,9 +19,27 @@ pub struct ObjectPath {
     pub name: String,
 }
 
+impl ObjectPath {
+    /// The name under which a process keeps what belongs to a table: a temporary table is not the one that it shadows.
+    pub fn stored(&self, temporary: bool) -> ObjectPath {
+        if !temporary {
+            return self.clone();
+        }
+        // No catalog has an empty name.
+        let database = format!("{}.{}", quoted(&self.catalog), quoted(&self.database));
+        ObjectPath { catalog: String::new(), database, name: self.name.clone() }
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 impl fmt::Display for ObjectPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        if self.catalog.is_empty() {
+            return write!(f, "{}.{}", self.database, quoted(&self.name));
+        }
         write!(f, "{}.{}.{}", quoted(&self.catalog), quoted(&self.database), quoted(&self.name))
     }
 }

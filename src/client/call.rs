@@ -58,7 +58,9 @@ impl Session {
         let (path, entry) =
             state.catalog.resolve(&Name { parts: name.split('.').map(str::to_string).collect(), span: Span::default() })?;
         match entry {
-            CatalogEntry::Table(table) if table.options.get("connector").map(String::as_str) == Some("memory") => Ok(path),
+            CatalogEntry::Table(table) if table.options.get("connector").map(String::as_str) == Some("memory") => {
+                Ok(path.stored(table.temporary))
+            }
             _ => Err(Error::new(ErrorKind::InvalidArgument, format!("{path} is no memory table"))
                 .with_hint("the table needs 'connector' = 'memory'")),
         }

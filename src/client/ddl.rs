@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::result::{Outcome, StatementResult};
 use super::session::Session;
-use crate::catalog::{CatalogEntry, CatalogManager, CatalogTable, ColumnKind, check_options};
+use crate::catalog::{CatalogTable, ColumnKind, check_options};
 use crate::config::Notice;
 use crate::error::{Error, Result, Span};
 use crate::plan::{self, LogicalPlan, binder};
@@ -49,10 +49,10 @@ impl Session {
         let table = binder::validate_table(create, &state.base_dir, &state.bind_context(&self.engine, hints))?;
         let notices = check_options(&table, &self.engine.descriptors, &create.options)?;
         let memory = is_memory(&table).then(|| memory_columns(&table));
-        refuse_second_memory(&table, &create.name, &state.catalog)?;
+        let path = state.catalog.path(&create.name).stored(table.temporary);
         let created = state.catalog.create_table(&create.name, table, create.if_not_exists)?;
         if let Some((schema, primary_key)) = memory.filter(|_| created) {
-            self.engine.connectors.memory().create(&state.catalog.path(&create.name), &schema, &primary_key)?;
+            self.engine.connectors.memory().create(&path, &schema, &primary_key)?;
         }
         Ok(notices)
     }
@@ -115,15 +115,14 @@ impl Session {
 
     fn drop_object(&self, kind: DropKind, name: &Name, if_exists: bool, temporary: bool, cascade: bool) -> Result<()> {
         let mut state = self.locked();
-        let known = state.catalog.paths();
+        let known = state.catalog.stored_paths();
         match kind {
             DropKind::Table => drop(state.catalog.drop_table(name, temporary, if_exists)?),
             DropKind::View => drop(state.catalog.drop_view(name, temporary, if_exists)?),
             DropKind::Database => drop(state.catalog.drop_database(name, if_exists, cascade)?),
             DropKind::Catalog => drop(state.catalog.drop_catalog(name, if_exists)?),
         }
-        // A table that another one of the same name shadowed is still there, and so are its rows.
-        for path in known.iter().filter(|path| state.catalog.get(path).is_none()) {
+        for path in known.difference(&state.catalog.stored_paths()) {
             self.engine.connectors.forget_table(path);
         }
         Ok(())
@@ -132,17 +131,6 @@ impl Session {
 
 fn is_memory(table: &CatalogTable) -> bool {
     table.options.get("connector").map(String::as_str) == Some("memory")
-}
-
-/// Rows of memory tables are kept by name, so of a temporary table and the one that it shadows only one can keep rows.
-fn refuse_second_memory(table: &CatalogTable, name: &Name, catalog: &CatalogManager) -> Result<()> {
-    match catalog.get(&catalog.path(name)) {
-        Some(CatalogEntry::Table(known)) if is_memory(table) && is_memory(known) && known.temporary != table.temporary => {
-            let error = Error::unsupported("a temporary memory table beside another one of the same name");
-            Err(error.at(name.span).with_hint("choose another name"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The columns and the key that the store of memory tables keeps.

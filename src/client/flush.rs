@@ -48,7 +48,7 @@ impl FollowedTables {
             && !table.source_abilities(cx)?.bounded
         {
             if table.connector()? == MEMORY {
-                self.reads.insert(table.path.clone());
+                self.reads.insert(table.path.stored(table.table.temporary));
             } else {
                 self.reads_others = true;
             }

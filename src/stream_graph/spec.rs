@@ -120,7 +120,7 @@ pub enum OperatorSpec {
 /// per split, filter by `predicate`, stop at `limit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SourceSpec {
-    /// The table.
+    /// The table, as it is kept ([`ObjectPath::stored`]).
     pub table: ObjectPath,
     /// Connector, as in `'connector' = '…'`.
     pub connector: String,
@@ -374,7 +374,7 @@ pub struct SinkMaterializerSpec {
 /// A table to write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SinkSpec {
-    /// The table.
+    /// The table, as it is kept ([`ObjectPath::stored`]).
     pub table: ObjectPath,
     /// Connector.
     pub connector: String,

@@ -74,6 +74,8 @@ struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoardCheckpoint {
     lineage: String,
+    /// Attempts until then.
+    attempts: u32,
     /// Folders of partitions with their times.
     pending: BTreeMap<String, i64>,
 }
@@ -96,7 +98,7 @@ impl Default for CommitBoard {
     fn default() -> Self {
         let state = State {
             lineage: random_lineage(),
-            attempt: random_attempt(),
+            attempt: new_attempt(0),
             attempts: 0,
             watermarks: Vec::new(),
             pending: BTreeMap::new(),
@@ -123,12 +125,14 @@ impl CommitBoard {
     pub fn begin_attempt(&self, restored: Option<BoardCheckpoint>) -> bool {
         let mut state = self.lock();
         let has_past = restored.is_some() || state.attempts > 0;
-        let restored = restored.unwrap_or_else(|| BoardCheckpoint { lineage: state.lineage.clone(), pending: BTreeMap::new() });
+        let anew = || BoardCheckpoint { lineage: state.lineage.clone(), attempts: state.attempts, pending: BTreeMap::new() };
+        let restored = restored.unwrap_or_else(anew);
+        let attempts = restored.attempts.max(state.attempts) + 1;
         let pending = |(folder, time_ms): (String, i64)| (folder.into_bytes(), Pending { time_ms, held_by: BTreeSet::new() });
         *state = State {
             lineage: restored.lineage,
-            attempt: random_attempt(),
-            attempts: state.attempts + 1,
+            attempt: new_attempt(attempts),
+            attempts,
             watermarks: Vec::new(),
             pending: restored.pending.into_iter().map(pending).collect(),
             last_parts: Vec::new(),
@@ -139,7 +143,7 @@ impl CommitBoard {
     /// What a checkpoint keeps.
     pub fn checkpoint(&self) -> BoardCheckpoint {
         let state = self.lock();
-        BoardCheckpoint { lineage: state.lineage.clone(), pending: incomplete(&state) }
+        BoardCheckpoint { lineage: state.lineage.clone(), attempts: state.attempts, pending: incomplete(&state) }
     }
 
     /// The partitions that are not complete, with their times.
@@ -231,7 +235,7 @@ fn random_lineage() -> String {
     format!("{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20])
 }
 
-/// The last group of a UUID, at random.
-fn random_attempt() -> String {
-    format!("{:016x}", random_seed())[..12].to_string()
+/// The last group of a UUID, at random but for its begin: the parts of an attempt are listed after those of the attempts before.
+fn new_attempt(attempts: u32) -> String {
+    format!("{attempts:04}a{}", &format!("{:016x}", random_seed())[..7])
 }

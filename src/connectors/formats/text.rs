@@ -7,6 +7,7 @@ use arrow::datatypes::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
+use base64::Engine;
 
 use super::datetime::civil_from_days;
 use crate::expr::text::{TextStyle, write_value};
@@ -178,12 +179,55 @@ pub fn timestamp_value(array: &dyn Array, row: usize, precision: u8) -> i64 {
     }
 }
 
+/// Appends `true` or `false`.
+pub fn write_boolean(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(if array.as_boolean().value(row) { b"true" } else { b"false" });
+}
+
+/// Appends a whole number of any width.
+pub fn write_integer(array: &dyn Array, row: usize, data_type: &DataType, out: &mut Vec<u8>) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = match data_type.kind {
+        TypeKind::TinyInt => buffer.format(array.as_primitive::<Int8Type>().value(row)),
+        TypeKind::SmallInt => buffer.format(array.as_primitive::<Int16Type>().value(row)),
+        TypeKind::Int => buffer.format(array.as_primitive::<Int32Type>().value(row)),
+        _ => buffer.format(array.as_primitive::<Int64Type>().value(row)),
+    };
+    out.extend_from_slice(digits.as_bytes());
+}
+
+/// Appends a value that formats write as text: bytes in base64, dates, times and timestamps with `separator` between date and time.
+/// False for values of other types, of which nothing is appended.
+pub fn write_format_text(array: &dyn Array, row: usize, data_type: &DataType, separator: u8, out: &mut Vec<u8>) -> bool {
+    match data_type.kind {
+        TypeKind::Binary(_) | TypeKind::Varbinary(_) => {
+            let text = base64::engine::general_purpose::STANDARD.encode(array.as_binary_view().value(row));
+            out.extend_from_slice(text.as_bytes());
+        }
+        TypeKind::Date => write_date(i64::from(array.as_primitive::<Date32Type>().value(row)), out),
+        TypeKind::Time(_) => {
+            let ms = array.as_primitive::<Time32MillisecondType>().value(row);
+            write_time(i64::from(ms) * 1_000_000, TimeStyle::Formats, out);
+        }
+        TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => {
+            let (days, nanos) = split_timestamp(timestamp_value(array, row, precision), precision);
+            write_date(days, out);
+            out.push(separator);
+            write_time(nanos, TimeStyle::Formats, out);
+            if matches!(data_type.kind, TypeKind::TimestampLtz(_)) {
+                out.push(b'Z');
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
 /// Appends a value as Java's `toString` of Flink's external form of it.
 pub fn write_java(array: &dyn Array, row: usize, data_type: &DataType, out: &mut Vec<u8>) {
     if array.is_null(row) || data_type.kind == TypeKind::Null {
         return out.extend_from_slice(b"null");
     }
-    let mut integer = itoa::Buffer::new();
     match &data_type.kind {
         TypeKind::Null => unreachable!("handled above"),
         TypeKind::Char(_) | TypeKind::Varchar(_) | TypeKind::Variant => {
@@ -196,15 +240,13 @@ pub fn write_java(array: &dyn Array, row: usize, data_type: &DataType, out: &mut
         }
         TypeKind::Binary(_) | TypeKind::Varbinary(_) => {
             let bytes = array.as_binary_view().value(row);
+            let mut integer = itoa::Buffer::new();
             write_list(bytes.len(), b"[]", out, |at, out| {
                 out.extend_from_slice(integer.format(bytes[at] as i8).as_bytes());
             });
         }
-        TypeKind::Boolean => out.extend_from_slice(if array.as_boolean().value(row) { b"true" } else { b"false" }),
-        TypeKind::TinyInt => out.extend_from_slice(integer.format(array.as_primitive::<Int8Type>().value(row)).as_bytes()),
-        TypeKind::SmallInt => out.extend_from_slice(integer.format(array.as_primitive::<Int16Type>().value(row)).as_bytes()),
-        TypeKind::Int => out.extend_from_slice(integer.format(array.as_primitive::<Int32Type>().value(row)).as_bytes()),
-        TypeKind::BigInt => out.extend_from_slice(integer.format(array.as_primitive::<Int64Type>().value(row)).as_bytes()),
+        TypeKind::Boolean => write_boolean(array, row, out),
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => write_integer(array, row, data_type, out),
         TypeKind::Float => write_float(array.as_primitive::<Float32Type>().value(row), out),
         TypeKind::Double => write_double(array.as_primitive::<Float64Type>().value(row), out),
         TypeKind::Decimal(_, scale) => {

@@ -95,7 +95,7 @@ impl<'a> Generator<'a> {
         let abilities = table.source_abilities(self.cx)?;
         let physical = table.physical();
         let spec = SourceSpec {
-            table: table.path.clone(),
+            table: table.path.stored(table.table.temporary),
             connector: table.connector()?.to_string(),
             options: table.options.clone(),
             base_dir: table.base_dir(self.cx).to_path_buf(),

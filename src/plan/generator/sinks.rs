@@ -29,7 +29,7 @@ impl<'a> Generator<'a> {
         let partition_keys = table.table.partition_keys.iter().map(|name| sink_column(table, schema, name));
         let primary_key = table.primary_key_in(schema).unwrap_or_default();
         let spec = SinkSpec {
-            table: table.path.clone(),
+            table: table.path.stored(table.table.temporary),
             connector: table.connector()?.to_string(),
             options: table.options.clone(),
             base_dir: table.base_dir(self.cx).to_path_buf(),

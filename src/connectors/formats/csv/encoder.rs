@@ -4,16 +4,12 @@
 //! line end: the rule of the library that Flink uses. Numbers never are.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
-};
-use base64::Engine;
+use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type};
 
 use super::CsvFormat;
 use crate::connectors::formats::RecordEncoder;
 use crate::connectors::formats::text::{
-    TimeStyle, split_timestamp, timestamp_value, write_date, write_decimal, write_decimal_scientific, write_double, write_float,
-    write_time,
+    write_boolean, write_decimal, write_decimal_scientific, write_double, write_float, write_format_text, write_integer,
 };
 use crate::error::{Error, Result};
 use crate::types::{Batch, DataType, Schema, TypeKind};
@@ -94,14 +90,12 @@ impl RecordEncoder for CsvEncoder {
 impl CsvFormat {
     /// Appends a value that is not NULL, without quotes.
     fn write_text(&self, array: &ArrayRef, row: usize, data_type: &DataType, out: &mut Vec<u8>) -> Result<()> {
-        let mut integer = itoa::Buffer::new();
         match &data_type.kind {
             TypeKind::Char(_) | TypeKind::Varchar(_) => out.extend_from_slice(array.as_string_view().value(row).as_bytes()),
-            TypeKind::Boolean => out.extend_from_slice(if array.as_boolean().value(row) { b"true" } else { b"false" }),
-            TypeKind::TinyInt => out.extend_from_slice(integer.format(array.as_primitive::<Int8Type>().value(row)).as_bytes()),
-            TypeKind::SmallInt => out.extend_from_slice(integer.format(array.as_primitive::<Int16Type>().value(row)).as_bytes()),
-            TypeKind::Int => out.extend_from_slice(integer.format(array.as_primitive::<Int32Type>().value(row)).as_bytes()),
-            TypeKind::BigInt => out.extend_from_slice(integer.format(array.as_primitive::<Int64Type>().value(row)).as_bytes()),
+            TypeKind::Boolean => write_boolean(array, row, out),
+            TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => {
+                write_integer(array, row, data_type, out)
+            }
             TypeKind::Float => write_float(array.as_primitive::<Float32Type>().value(row), out),
             TypeKind::Double => write_double(array.as_primitive::<Float64Type>().value(row), out),
             TypeKind::Decimal(_, scale) => {
@@ -110,24 +104,6 @@ impl CsvFormat {
                     write_decimal_scientific(value, *scale, true, out);
                 } else {
                     write_decimal(value, *scale, out);
-                }
-            }
-            TypeKind::Binary(_) | TypeKind::Varbinary(_) => {
-                let text = base64::engine::general_purpose::STANDARD.encode(array.as_binary_view().value(row));
-                out.extend_from_slice(text.as_bytes());
-            }
-            TypeKind::Date => write_date(i64::from(array.as_primitive::<Date32Type>().value(row)), out),
-            TypeKind::Time(_) => {
-                let ms = array.as_primitive::<Time32MillisecondType>().value(row);
-                write_time(i64::from(ms) * 1_000_000, TimeStyle::Formats, out);
-            }
-            TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => {
-                let (days, nanos) = split_timestamp(timestamp_value(array, row, *precision), *precision);
-                write_date(days, out);
-                out.push(b' ');
-                write_time(nanos, TimeStyle::Formats, out);
-                if matches!(data_type.kind, TypeKind::TimestampLtz(_)) {
-                    out.push(b'Z');
                 }
             }
             TypeKind::Array(element) => {
@@ -142,6 +118,7 @@ impl CsvFormat {
                     self.write_element(columns.column(at), row, at, &field.data_type, out)?;
                 }
             }
+            _ if write_format_text(array, row, data_type, b' ', out) => {}
             _ => return Err(Error::unsupported(format!("writing type {} in format 'csv'", data_type.kind_text()))),
         }
         Ok(())

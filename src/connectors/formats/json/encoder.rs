@@ -1,16 +1,12 @@
 //! Rows as lines of JSON, as Flink writes them.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
-};
-use base64::Engine;
+use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type};
 
 use super::{JsonFormat, MapNullKey, TimestampFormat};
 use crate::connectors::formats::RecordEncoder;
 use crate::connectors::formats::text::{
-    TimeStyle, split_timestamp, timestamp_value, write_date, write_decimal, write_decimal_scientific, write_double, write_float,
-    write_time,
+    write_boolean, write_decimal, write_decimal_scientific, write_double, write_float, write_format_text, write_integer,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Batch, DataType, Schema, TypeKind};
@@ -82,14 +78,12 @@ impl JsonFormat {
             out.extend_from_slice(b"null");
             return Ok(());
         }
-        let mut integer = itoa::Buffer::new();
         match &data_type.kind {
             TypeKind::Char(_) | TypeKind::Varchar(_) => write_string(array.as_string_view().value(row), out),
-            TypeKind::Boolean => out.extend_from_slice(if array.as_boolean().value(row) { b"true" } else { b"false" }),
-            TypeKind::TinyInt => out.extend_from_slice(integer.format(array.as_primitive::<Int8Type>().value(row)).as_bytes()),
-            TypeKind::SmallInt => out.extend_from_slice(integer.format(array.as_primitive::<Int16Type>().value(row)).as_bytes()),
-            TypeKind::Int => out.extend_from_slice(integer.format(array.as_primitive::<Int32Type>().value(row)).as_bytes()),
-            TypeKind::BigInt => out.extend_from_slice(integer.format(array.as_primitive::<Int64Type>().value(row)).as_bytes()),
+            TypeKind::Boolean => write_boolean(array, row, out),
+            TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => {
+                write_integer(array, row, data_type, out)
+            }
             TypeKind::Float => {
                 let value = array.as_primitive::<Float32Type>().value(row);
                 quoted_unless(value.is_finite(), out, |out| write_float(value, out));
@@ -136,26 +130,9 @@ impl JsonFormat {
     /// The types that are strings in JSON.
     fn write_quoted(&self, array: &ArrayRef, row: usize, data_type: &DataType, out: &mut Vec<u8>) -> Result<()> {
         out.push(b'"');
-        match &data_type.kind {
-            TypeKind::Binary(_) | TypeKind::Varbinary(_) => {
-                let text = base64::engine::general_purpose::STANDARD.encode(array.as_binary_view().value(row));
-                out.extend_from_slice(text.as_bytes());
-            }
-            TypeKind::Date => write_date(i64::from(array.as_primitive::<Date32Type>().value(row)), out),
-            TypeKind::Time(_) => {
-                let ms = array.as_primitive::<Time32MillisecondType>().value(row);
-                write_time(i64::from(ms) * 1_000_000, TimeStyle::Formats, out);
-            }
-            TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => {
-                let (days, nanos) = split_timestamp(timestamp_value(array, row, *precision), *precision);
-                write_date(days, out);
-                out.push(if self.timestamp_format == TimestampFormat::Iso8601 { b'T' } else { b' ' });
-                write_time(nanos, TimeStyle::Formats, out);
-                if matches!(data_type.kind, TypeKind::TimestampLtz(_)) {
-                    out.push(b'Z');
-                }
-            }
-            _ => return Err(Error::unsupported(format!("writing type {} in format '{}'", data_type.kind_text(), self.name))),
+        let separator = if self.timestamp_format == TimestampFormat::Iso8601 { b'T' } else { b' ' };
+        if !write_format_text(array, row, data_type, separator, out) {
+            return Err(Error::unsupported(format!("writing type {} in format '{}'", data_type.kind_text(), self.name)));
         }
         out.push(b'"');
         Ok(())

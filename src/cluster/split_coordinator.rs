@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::Split;
+use crate::runtime::task::SplitAssignment;
 use crate::types::SubtaskIndex;
 
 /// Splits pushed to a reader that did not ask.
@@ -17,7 +18,7 @@ pub struct Push {
     /// To whom.
     pub subtask: SubtaskIndex,
     /// The splits.
-    pub splits: Vec<Split>,
+    pub assignment: SplitAssignment,
 }
 
 /// What a checkpoint keeps of a source in the JobMaster.
@@ -37,6 +38,14 @@ struct Given {
     splits: VecDeque<Split>,
 }
 
+impl Given {
+    fn give(&mut self, splits: Vec<Split>) -> SplitAssignment {
+        let before = self.before + self.splits.len() as u64;
+        self.splits.extend(splits.iter().cloned());
+        SplitAssignment { before, splits }
+    }
+}
+
 /// The coordinator of one source. `R` is what a waiting reader left to be answered with.
 #[derive(Debug)]
 pub struct SplitCoordinator<R> {
@@ -54,7 +63,7 @@ pub struct SplitCoordinator<R> {
 }
 
 /// What a reader is answered: splits, or that no more come.
-pub type Assignment = Option<Vec<Split>>;
+pub type Assignment = Option<SplitAssignment>;
 
 impl<R> SplitCoordinator<R> {
     /// For a source with so many readers.
@@ -108,8 +117,7 @@ impl<R> SplitCoordinator<R> {
             return self.complete.then_some(None);
         }
         self.started[index] = true;
-        self.given[index].splits.extend(splits.iter().cloned());
-        Some(Some(splits))
+        Some(Some(self.given[index].give(splits)))
     }
 
     /// The splits found so far that no reader had received at its barrier, where `received` says how many each had (in this attempt, those
@@ -143,9 +151,8 @@ impl<R> SplitCoordinator<R> {
         let mut pushes = Vec::new();
         for (index, owed) in self.owed.iter_mut().enumerate() {
             if self.started[index] && !owed.is_empty() {
-                let splits: Vec<Split> = owed.drain(..).collect();
-                self.given[index].splits.extend(splits.iter().cloned());
-                pushes.push(Push { subtask: SubtaskIndex(index as u32), splits });
+                let assignment = self.given[index].give(owed.drain(..).collect());
+                pushes.push(Push { subtask: SubtaskIndex(index as u32), assignment });
             }
         }
         pushes
@@ -166,7 +173,7 @@ mod tests {
     }
 
     fn given(answer: Option<(&str, Assignment)>) -> Option<Vec<u64>> {
-        answer.expect("an answer is due").1.map(|splits| ids(&splits))
+        answer.expect("an answer is due").1.map(|assignment| ids(&assignment.splits))
     }
 
     #[test]
@@ -175,7 +182,7 @@ mod tests {
         assert!(coordinator.request(SubtaskIndex(1), "early").is_none());
         let (answers, pushes) = coordinator.discovered(splits(0..3), true);
         assert_eq!(answers.len(), 1);
-        assert_eq!(ids(answers[0].1.as_ref().unwrap()), [0]);
+        assert_eq!(ids(&answers[0].1.as_ref().unwrap().splits), [0]);
         assert!(pushes.is_empty());
         assert_eq!(given(coordinator.request(SubtaskIndex(0), "a")), Some(vec![1]));
         assert_eq!(given(coordinator.request(SubtaskIndex(0), "a")), Some(vec![2]));
@@ -190,7 +197,7 @@ mod tests {
         assert_eq!(given(coordinator.request(SubtaskIndex(0), "a")), Some(vec![0, 2]));
         let (answers, pushes) = coordinator.discovered(splits(3..5), false);
         assert!(answers.is_empty());
-        assert_eq!(pushes, [Push { subtask: SubtaskIndex(0), splits: splits(4..5) }]);
+        assert_eq!(pushes, [Push { subtask: SubtaskIndex(0), assignment: SplitAssignment { before: 2, splits: splits(4..5) } }]);
         assert_eq!(given(coordinator.request(SubtaskIndex(1), "b")), Some(vec![1, 3]));
         assert!(coordinator.request(SubtaskIndex(1), "b").is_none());
         let (answers, _) = coordinator.discovered(Vec::new(), true);
@@ -204,7 +211,12 @@ mod tests {
             coordinator.discovered(splits(0..6), false);
             let mut given = [ids_of_answer(&mut coordinator, 0), ids_of_answer(&mut coordinator, 1)];
             given[0].extend(
-                coordinator.discovered(splits(6..8), false).1.iter().flat_map(|push| ids(&push.splits)).filter(|id| id % 2 == 0),
+                coordinator
+                    .discovered(splits(6..8), false)
+                    .1
+                    .iter()
+                    .flat_map(|push| ids(&push.assignment.splits))
+                    .filter(|id| id % 2 == 0),
             );
             for received in 0..=given[0].len() {
                 let counts = |subtask: SubtaskIndex| if subtask.0 == 0 { received as u64 } else { u64::MAX };

@@ -18,16 +18,16 @@ use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
 use crate::clock::{Executor, run_on};
 use crate::error::{Error, Result};
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, RpcAddress, RpcEndpoint, RpcService};
+use crate::runtime::Environment;
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::checkpoint::{
     CheckpointBarrier, CheckpointResponder, RestoredTask, StateLocation, TaskSnapshot, TaskState, read_task, write_task,
 };
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
-    ExecutionAttemptId, Mail, SplitProvider, StreamTask, TaskDescriptor, TaskHandle, TaskMetricsSnapshot, TaskServices,
-    TaskStatus,
+    ExecutionAttemptId, Mail, SplitAssignment, SplitProvider, StreamTask, TaskDescriptor, TaskHandle, TaskMetricsSnapshot,
+    TaskServices, TaskStatus,
 };
-use crate::runtime::{Environment, Split};
 use crate::types::{CheckpointId, JobId, OperatorId, SubtaskIndex};
 
 /// Runs tasks. Each of them is told to the JobMaster; a failure to start one is its end.
@@ -90,7 +90,7 @@ pub struct PushSplits {
     /// Its source.
     pub operator: OperatorId,
     /// The splits.
-    pub splits: Vec<Split>,
+    pub assignment: SplitAssignment,
 }
 
 /// The counters of the tasks of a job that run here.
@@ -360,7 +360,7 @@ struct SplitsOfMaster {
 }
 
 impl SplitProvider for SplitsOfMaster {
-    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<Vec<Split>>>> {
+    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<SplitAssignment>>> {
         assert_eq!(subtask, self.attempt.subtask, "a task asks for itself");
         self.master.ask(RequestSplits { attempt: self.attempt, operator }, None)
     }
@@ -462,8 +462,8 @@ impl Handle<NotifyCheckpointAborted> for TaskExecutor {
 
 impl Handle<PushSplits> for TaskExecutor {
     fn handle(&mut self, call: PushSplits, _: &MainThread<Self>) -> Answer<()> {
-        let PushSplits { attempt, operator, splits } = call;
-        self.send(attempt, Mail::AddSplits { operator, splits, no_more: false });
+        let PushSplits { attempt, operator, assignment } = call;
+        self.send(attempt, Mail::AddSplits { operator, assignment });
         Ok(()).into()
     }
 }

@@ -21,7 +21,7 @@ use crate::runtime::checkpoint::{CheckpointResponder, TaskSnapshot};
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
-    SplitProvider, StreamTask, SubpartitionId, TaskDescriptor, TaskHandle, TaskServices, TaskStatus,
+    SplitAssignment, SplitProvider, StreamTask, SubpartitionId, TaskDescriptor, TaskHandle, TaskServices, TaskStatus,
 };
 use crate::runtime::{Environment, Split};
 use crate::stream_graph::{OperatorSpec, Partitioner};
@@ -31,6 +31,7 @@ use crate::types::{InputNumber, JobId, OperatorId, SubtaskIndex, VertexId};
 #[derive(Debug, Default)]
 pub struct TestSplits {
     queues: Mutex<BTreeMap<OperatorId, VecDeque<Split>>>,
+    given: Mutex<BTreeMap<(OperatorId, SubtaskIndex), u64>>,
     /// Whether a reader gets all its splits (every parallelism-th one) with its first request.
     pub all_at_start: Option<u32>,
 }
@@ -45,7 +46,7 @@ impl TestSplits {
 }
 
 impl SplitProvider for TestSplits {
-    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<Vec<Split>>>> {
+    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<SplitAssignment>>> {
         let mut queues = self.queues.lock().unwrap();
         let queue = queues.entry(operator).or_default();
         let answer = match self.all_at_start {
@@ -57,6 +58,13 @@ impl SplitProvider for TestSplits {
                 (!mine.is_empty()).then_some(mine)
             }
         };
+        let mut given = self.given.lock().unwrap();
+        let given = given.entry((operator, subtask)).or_default();
+        let answer = answer.map(|splits| {
+            let before = *given;
+            *given += splits.len() as u64;
+            SplitAssignment { before, splits }
+        });
         async move { Ok(answer) }.boxed()
     }
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{ExecutionEnd, JobMetrics};
 use crate::error::Error;
+use crate::runtime::FlushId;
 use crate::runtime::checkpoint::TaskState;
-use crate::runtime::task::{ExecutionAttemptId, TaskMetricsSnapshot};
-use crate::runtime::{FlushId, Split};
+use crate::runtime::task::{ExecutionAttemptId, SplitAssignment, TaskMetricsSnapshot};
 use crate::types::{CheckpointId, OperatorId};
 
 /// A task executor tells how far a task is.
@@ -102,7 +102,7 @@ pub struct RequestJobMetrics;
 
 crate::rpc_call!(
     UpdateTask => (),
-    RequestSplits => Option<Vec<Split>>,
+    RequestSplits => Option<SplitAssignment>,
     AcknowledgeFlush => (),
     AwaitJobFlush => (),
     CancelExecution => (),

@@ -146,7 +146,7 @@ impl JobMaster {
         let attempt = self.execution.executions().find(reads).map(|execution| execution.attempt);
         let executor = attempt.and_then(|attempt| self.placement.get(&attempt)).and_then(|address| self.executors.get(address));
         if let (Some(attempt), Some(executor)) = (attempt, executor) {
-            executor.tell(PushSplits { attempt, operator, splits: push.splits });
+            executor.tell(PushSplits { attempt, operator, assignment: push.assignment });
         }
     }
 }

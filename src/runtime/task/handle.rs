@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::{ExecutionAttemptId, Mail, Mailbox, TaskMetrics, TaskMetricsSnapshot};
@@ -99,10 +100,20 @@ impl TaskHandle {
     }
 }
 
+/// Splits for a reader. They may overtake each other on their way; the reader takes them in the order in which they were given, so that a
+/// number says which of them it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitAssignment {
+    /// How many splits the reader was given before these, since its task started.
+    pub before: u64,
+    /// The splits.
+    pub splits: Vec<Split>,
+}
+
 /// Where the sources of a task get their splits from: the enumerators in the JobMaster.
 pub trait SplitProvider: Send + Sync {
     /// The next splits for this reader; none = no more come. Asked once at the start and again whenever the reader has none left.
     /// Pends while there are none yet. For enumerators that assign all at the start the first answer is all splits of this
     /// subtask; those found later come as [`Mail::AddSplits`] or as the answer to the next request.
-    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<Vec<Split>>>>;
+    fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<SplitAssignment>>>;
 }

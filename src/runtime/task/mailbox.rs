@@ -15,7 +15,7 @@ use std::task::{Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-use crate::runtime::Split;
+use super::SplitAssignment;
 use crate::runtime::checkpoint::CheckpointBarrier;
 use crate::types::{CheckpointId, OperatorId};
 
@@ -37,9 +37,7 @@ pub enum Mail {
         /// The source.
         operator: OperatorId,
         /// The splits.
-        splits: Vec<Split>,
-        /// Whether they are the last.
-        no_more: bool,
+        assignment: SplitAssignment,
     },
 }
 

@@ -16,7 +16,7 @@ pub use descriptor::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
     SubpartitionId, TaskDescriptor,
 };
-pub use handle::{SplitProvider, TaskHandle, TaskStatus};
+pub use handle::{SplitAssignment, SplitProvider, TaskHandle, TaskStatus};
 pub use latency::Latency;
 pub use mailbox::{Mail, Mailbox};
 pub use metrics::{OperatorMetricsSnapshot, TaskMetrics, TaskMetricsSnapshot, Watermarked};

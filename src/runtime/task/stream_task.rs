@@ -12,6 +12,7 @@
 //! published before the channels are dropped: so the cause of a failure is known before its consequences.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -29,7 +30,7 @@ use super::builder::{self, Built};
 use super::latency::LatencyMarkers;
 use super::operator_chain::OperatorChain;
 use super::task_input::{InputEvent, TaskInput};
-use super::{Mail, Mailbox, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
+use super::{Mail, Mailbox, SplitAssignment, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ShuffleEnvironment;
@@ -130,12 +131,14 @@ struct Checkpoints {
 struct SourceInput {
     operator: OperatorId,
     provider: Arc<dyn SplitProvider>,
-    request: Option<BoxFuture<'static, Result<Option<Vec<Split>>>>>,
+    request: Option<BoxFuture<'static, Result<Option<SplitAssignment>>>>,
     /// It has nothing to read before an answer comes.
     starved: bool,
     no_more: bool,
     /// How many splits it was given since the task started.
     received: u64,
+    /// Splits that have overtaken others, by how many were given before them.
+    early: BTreeMap<u64, Vec<Split>>,
 }
 
 impl StreamTask {
@@ -158,8 +161,15 @@ impl StreamTask {
         counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
         let latency_markers = source.and_then(|_| LatencyMarkers::new(&descriptor.configuration));
-        let new_source =
-            |operator| SourceInput { operator, provider, request: None, starved: false, no_more: false, received: 0 };
+        let new_source = |operator| SourceInput {
+            operator,
+            provider,
+            request: None,
+            starved: false,
+            no_more: false,
+            received: 0,
+            early: BTreeMap::new(),
+        };
         let source = source.map(new_source);
         let checkpoints = Checkpoints {
             responder: Arc::clone(&services.checkpoints),
@@ -340,25 +350,30 @@ impl Work {
                 self.checkpoint_aborted(checkpoint)?;
                 Ok(false)
             }
-            Mail::AddSplits { operator, splits, no_more } => {
-                self.add_splits(operator, splits, no_more)?;
+            Mail::AddSplits { operator, assignment } => {
+                self.add_splits(operator, Some(assignment))?;
                 Ok(false)
             }
         }
     }
 
-    fn add_splits(&mut self, operator: OperatorId, splits: Vec<Split>, no_more: bool) -> Result<()> {
+    /// Gives the reader its splits, in the order in which they were given out; none = no more come.
+    fn add_splits(&mut self, operator: OperatorId, assignment: Option<SplitAssignment>) -> Result<()> {
         let (Some(input), Some(source)) = (&mut self.source, &mut self.chain.source) else { return Ok(()) };
         if input.operator != operator {
             return Ok(());
         }
-        if !splits.is_empty() {
+        match assignment {
+            Some(SplitAssignment { before, splits }) => drop(input.early.insert(before, splits)),
+            None if !std::mem::replace(&mut input.no_more, true) => {
+                source.operator.no_more_splits();
+                input.starved = false;
+            }
+            None => {}
+        }
+        while let Some(splits) = input.early.remove(&input.received).filter(|splits| !splits.is_empty()) {
             input.received += splits.len() as u64;
             source.operator.add_splits(splits).map_err(|error| error.in_operator(&source.port.name))?;
-            input.starved = false;
-        }
-        if no_more && !std::mem::replace(&mut input.no_more, true) {
-            source.operator.no_more_splits();
             input.starved = false;
         }
         Ok(())
@@ -557,10 +572,8 @@ impl Work {
         source.request = None;
         source.starved = false;
         let operator = source.operator;
-        match answer? {
-            Some(splits) => self.add_splits(operator, splits, false),
-            None => self.add_splits(operator, Vec::new(), true),
-        }
+        let assignment = answer?;
+        self.add_splits(operator, assignment)
     }
 
     /// Nobody wants more: ends as if the input had.

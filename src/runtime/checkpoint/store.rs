@@ -49,9 +49,9 @@ impl Stores for LocalStores {
             }
             None => directory.strip_prefix("file:").unwrap_or(directory),
         };
-        if create {
-            std::fs::create_dir_all(FilePath::new(path)).map_err(|cause| unusable(directory, Error::from(cause)))?;
-        }
+        let path = FilePath::new(path);
+        let is_there = if create { std::fs::create_dir_all(path) } else { std::fs::metadata(path).map(drop) };
+        is_there.map_err(|cause| unusable(directory, Error::from(cause)))?;
         let store = LocalFileSystem::new_with_prefix(path).map_err(|cause| unusable(directory, store_error(cause)))?;
         Ok(Arc::new(store.with_automatic_cleanup(true).with_fsync(true)))
     }

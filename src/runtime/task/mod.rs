@@ -3,12 +3,14 @@
 mod alarm;
 mod alignment;
 mod builder;
+mod checkpoints;
 mod descriptor;
 mod handle;
 mod latency;
 mod mailbox;
 mod metrics;
 mod operator_chain;
+mod source_input;
 mod stream_task;
 mod task_input;
 

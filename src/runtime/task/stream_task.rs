@@ -12,7 +12,6 @@
 //! published before the channels are dropped: so the cause of a failure is known before its consequences.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -21,23 +20,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::alarm::Alarm;
 use super::alignment::Aligned;
 use super::builder::{self, Built};
+use super::checkpoints::Checkpoints;
 use super::latency::LatencyMarkers;
 use super::operator_chain::OperatorChain;
+use super::source_input::SourceInput;
 use super::task_input::{InputEvent, TaskInput};
 use super::{Mail, Mailbox, SplitAssignment, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ShuffleEnvironment;
-use crate::runtime::checkpoint::{CheckpointBarrier, CheckpointResponder, RestoredTask, TaskSnapshot};
+use crate::runtime::checkpoint::{CheckpointResponder, RestoredTask};
 use crate::runtime::state::{MemoryManager, MemoryShare};
-use crate::runtime::{Environment, FlushId, SourceStatus, Split, StreamElement};
-use crate::types::{CheckpointId, InputNumber, KeyGroupRange, OperatorId, SubtaskIndex};
+use crate::runtime::{Environment, FlushId, SourceStatus, StreamElement};
+use crate::types::{InputNumber, KeyGroupRange, OperatorId, SubtaskIndex};
 
 /// Batches that a task processes before it lets others run.
 pub const STEP_BUDGET: usize = 16;
@@ -99,46 +99,18 @@ pub struct StreamTask {
 }
 
 /// What a task holds while it lives.
-struct Work {
-    chain: OperatorChain,
-    context: builder::Contexts,
-    input: TaskInput,
-    source: Option<SourceInput>,
+pub(super) struct Work {
+    pub(super) chain: OperatorChain,
+    pub(super) context: builder::Contexts,
+    pub(super) input: TaskInput,
+    pub(super) source: Option<SourceInput>,
     /// Of a source that sends them.
-    latency_markers: Option<LatencyMarkers>,
-    memory: MemoryShare,
+    pub(super) latency_markers: Option<LatencyMarkers>,
+    pub(super) memory: MemoryShare,
     /// The last flush that passed the whole chain.
-    flushed: watch::Sender<Option<FlushId>>,
-    opened: bool,
-    checkpoints: Checkpoints,
-}
-
-/// Where a task is with its checkpoints.
-struct Checkpoints {
-    responder: Arc<dyn CheckpointResponder>,
-    /// What the task starts from, until it does.
-    restored: Option<RestoredTask>,
-    key_groups: KeyGroupRange,
-    /// The last one that was given up.
-    aborted: Option<CheckpointId>,
-    /// The task has passed the barrier of a savepoint with which its job stops: nothing runs until that is complete, or was given up.
-    suspended: Option<CheckpointBarrier>,
-    /// Whether the last state of the task is wanted when it has finished.
-    keeps_last_state: bool,
-}
-
-/// Where a source task is with its splits.
-struct SourceInput {
-    operator: OperatorId,
-    provider: Arc<dyn SplitProvider>,
-    request: Option<BoxFuture<'static, Result<Option<SplitAssignment>>>>,
-    /// It has nothing to read before an answer comes.
-    starved: bool,
-    no_more: bool,
-    /// How many splits it was given since the task started.
-    received: u64,
-    /// Splits that have overtaken others, by how many were given before them.
-    early: BTreeMap<u64, Vec<Split>>,
+    pub(super) flushed: watch::Sender<Option<FlushId>>,
+    pub(super) opened: bool,
+    pub(super) checkpoints: Checkpoints,
 }
 
 impl StreamTask {
@@ -161,16 +133,7 @@ impl StreamTask {
         counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
         let latency_markers = source.and_then(|_| LatencyMarkers::new(&descriptor.configuration));
-        let new_source = |operator| SourceInput {
-            operator,
-            provider,
-            request: None,
-            starved: false,
-            no_more: false,
-            received: 0,
-            early: BTreeMap::new(),
-        };
-        let source = source.map(new_source);
+        let source = source.map(|operator| SourceInput::new(operator, provider));
         let checkpoints = Checkpoints {
             responder: Arc::clone(&services.checkpoints),
             restored,
@@ -479,50 +442,6 @@ impl Work {
         Ok(())
     }
 
-    /// Puts the barrier into all partitions and hands over the frozen state.
-    fn barrier(&mut self, barrier: CheckpointBarrier) -> Result<()> {
-        if self.checkpoints.aborted.is_some_and(|aborted| barrier.id <= aborted) {
-            return Ok(());
-        }
-        if barrier.kind.drains() {
-            self.end_open_inputs()?;
-            self.chain.finish_operators()?;
-        }
-        self.chain.control(StreamElement::Barrier(barrier))?;
-        self.acknowledge(Some(barrier))?;
-        self.checkpoints.suspended = barrier.kind.stops().then_some(barrier);
-        Ok(())
-    }
-
-    fn acknowledge(&mut self, barrier: Option<CheckpointBarrier>) -> Result<()> {
-        let operators = self.chain.snapshot(barrier.map(|barrier| barrier.id))?;
-        let splits_received = self.source.as_ref().map_or(0, |source| source.received);
-        let input_watermark = self.input.watermark();
-        self.checkpoints.responder.acknowledge(TaskSnapshot { barrier, input_watermark, splits_received, operators });
-        Ok(())
-    }
-
-    /// Whether the task has ended by it: the savepoint with which its job stops is complete.
-    fn checkpoint_completed(&mut self, checkpoint: CheckpointId) -> Result<bool> {
-        self.chain.checkpoint_completed(checkpoint)?;
-        let stops = self.checkpoints.suspended.is_some_and(|barrier| barrier.id == checkpoint);
-        if stops {
-            self.chain.finish_partitions()?;
-        }
-        Ok(stops)
-    }
-
-    fn checkpoint_aborted(&mut self, checkpoint: CheckpointId) -> Result<()> {
-        self.checkpoints.aborted = self.checkpoints.aborted.max(Some(checkpoint));
-        self.input.abort_checkpoint(checkpoint);
-        match self.checkpoints.suspended.take_if(|barrier| barrier.id <= checkpoint) {
-            Some(barrier) if barrier.kind.drains() => {
-                Err(Error::new(ErrorKind::JobFailed, "the savepoint failed after everything was drained for it"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn poll_source(&mut self, context: &mut Context<'_>, subtask: SubtaskIndex) -> Result<Progress> {
         let source = self.source.as_mut().expect("asked of source tasks only");
         if source.starved {
@@ -582,7 +501,7 @@ impl Work {
         self.finish_chain()
     }
 
-    fn end_open_inputs(&mut self) -> Result<()> {
+    pub(super) fn end_open_inputs(&mut self) -> Result<()> {
         self.input.open_inputs().into_iter().try_for_each(|input: InputNumber| self.chain.end_input(input))
     }
 
@@ -606,18 +525,6 @@ impl Work {
         metrics.rows_out.store(rows, Relaxed);
         metrics.bytes_out.store(bytes, Relaxed);
         self.memory.report(state_bytes)
-    }
-}
-
-impl SourceInput {
-    fn request(&mut self, subtask: SubtaskIndex) {
-        if self.no_more {
-            return;
-        }
-        self.starved = true;
-        if self.request.is_none() {
-            self.request = Some(self.provider.request_splits(self.operator, subtask));
-        }
     }
 }
 

@@ -74,10 +74,14 @@ impl TaskInput {
         self.pending.is_empty() && self.gates.iter().all(|gate| gate.gate.is_finished())
     }
 
-    /// The inputs that have not ended.
+    /// The inputs whose end was not told.
     pub(super) fn open_inputs(&self) -> Vec<InputNumber> {
         let open = self.gates.iter().filter(|gate| !gate.gate.is_finished());
-        let mut inputs: Vec<_> = open.map(|gate| gate.input).collect();
+        let untold = self.pending.iter().filter_map(|event| match event {
+            InputEvent::EndOfInput(input) => Some(*input),
+            _ => None,
+        });
+        let mut inputs: Vec<_> = open.map(|gate| gate.input).chain(untold).collect();
         inputs.sort_unstable();
         inputs.dedup();
         inputs

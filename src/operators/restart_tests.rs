@@ -8,9 +8,10 @@ use crate::config::Configuration;
 use crate::error::{ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::stream_graph::{
-    AttachedWindow, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, RankEnd, RankOperatorSpec, RankRange, RankSpec,
-    RankStrategy, RegularJoinSpec, ScalarJoinSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
-    WindowProperty, WindowSource, WindowSpec,
+    AttachedWindow, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, OverFrame, OverOperatorSpec,
+    OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, RegularJoinSpec, ScalarJoinSpec,
+    SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty,
+    WindowSource, WindowSpec,
 };
 use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
 use crate::testing::pretty::parse_batch;
@@ -89,6 +90,8 @@ struct Case {
     keys: Option<usize>,
     /// Rows that come before the others, on the last input.
     first: Option<String>,
+    /// Whether changes are by the first column, without the former row.
+    upserts: bool,
     events: Vec<Event>,
 }
 
@@ -99,7 +102,7 @@ struct Stage {
 
 impl Case {
     fn new(spec: OperatorSpec, inputs: u8, keys: Option<usize>, events: Vec<Event>) -> Self {
-        Case { spec, inputs, keys, first: None, events }
+        Case { spec, inputs, keys, first: None, upserts: false, events }
     }
 
     fn schemas(&self) -> Vec<Schema> {
@@ -172,7 +175,7 @@ impl Case {
         let again: String = ended.subtasks.iter_mut().map(|subtask| subtask.finish().unwrap()).collect();
         let rows: Vec<&str> = again.lines().filter(|line| !line.starts_with("WATERMARK")).collect();
         assert_eq!(rows, [""; 0], "after the end of {:?}", self.spec);
-        (fold(&out), late + of_stage)
+        (if self.upserts { fold_upserts(&out) } else { fold(&out) }, late + of_stage)
     }
 
     fn check(&self) {
@@ -192,14 +195,33 @@ impl Case {
     }
 }
 
+/// A kind and a row.
+fn change(line: &str) -> (&str, &str) {
+    match line.split_once(" | ") {
+        Some((kind @ ("+I" | "-U" | "+U" | "-D"), row)) => (kind, row),
+        _ => ("+I", line),
+    }
+}
+
+/// The rows that changes by the first column amount to.
+fn fold_upserts(out: &str) -> Vec<String> {
+    let mut rows: BTreeMap<&str, &str> = BTreeMap::new();
+    for (kind, row) in out.lines().filter(|line| !line.starts_with("WATERMARK")).map(change) {
+        let key = row.split(" | ").next().unwrap();
+        match kind {
+            "+I" | "+U" => drop(rows.insert(key, row)),
+            "-D" => drop(rows.remove(key)),
+            _ => {}
+        }
+    }
+    rows.into_values().map(str::to_string).collect()
+}
+
 /// The rows that changes amount to.
 fn fold(out: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
     for line in out.lines().filter(|line| !line.starts_with("WATERMARK")) {
-        let (kind, row) = match line.split_once(" | ") {
-            Some((kind @ ("+I" | "-U" | "+U" | "-D"), row)) => (kind, row),
-            _ => ("+I", line),
-        };
+        let (kind, row) = change(line);
         *counts.entry(row).or_default() += if kind.starts_with('+') { 1 } else { -1 };
     }
     assert!(counts.values().all(|count| *count >= 0), "rows are taken away that are not there: {counts:?}");
@@ -294,6 +316,32 @@ fn ranks() {
         let input = Arc::new(schema());
         let spec = OperatorSpec::Rank(RankOperatorSpec { rank, strategy, emit_update_before: true, input });
         Case::new(spec, 1, Some(NAME), events(1, retracts, !retracts)).check();
+    }
+}
+
+#[test]
+fn overs() {
+    let rows = OverFrame { unit: FrameUnit::Rows, start: FrameBound::Preceding(2), end: FrameBound::CurrentRow };
+    let range = OverFrame { unit: FrameUnit::Range, start: FrameBound::Preceding(12), end: FrameBound::CurrentRow };
+    for frame in [rows, range, OverFrame::RANGE_TO_CURRENT] {
+        let order_keys = vec![SortKey { column: TIME, descending: false, nulls_first: true }];
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, frame, calls: vec![sum()] };
+        let strategy = OverStrategy::EventTime(TIME);
+        let spec = OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input: Arc::new(schema()) });
+        Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
+    }
+}
+
+#[test]
+fn changes_by_key() {
+    let keys = vec![NAME];
+    let spec = OperatorSpec::ChangelogNormalize { keys, schema: Arc::new(schema()), emit_update_before: true };
+    Case::new(spec, 1, Some(NAME), events(1, true, false)).check();
+    for upsert_key in [None, Some(vec![VALUE, TIME])] {
+        let spec = SinkMaterializerSpec { primary_key: vec![NAME], upsert_key, schema: Arc::new(schema()) };
+        let mut case = Case::new(OperatorSpec::SinkMaterializer(spec), 1, Some(NAME), events(1, true, false));
+        case.upserts = true;
+        case.check();
     }
 }
 

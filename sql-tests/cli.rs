@@ -70,7 +70,9 @@ fn the_exit_status_tells_what_went_wrong() {
     check(&["--parallelism", "0", "-e", "SELECT 1"], 2, "", "parallelism.default");
     check(&["--format", "xml", "-e", "SELECT 1"], 2, "", "possible values");
     check(&["runn"], 2, "", "run");
-    check(&["-e", "STOP JOB '0' WITH SAVEPOINT"], 77, "", "STOP JOB … WITH SAVEPOINT is not supported");
+    check(&["-e", "STOP JOB '0' WITH SAVEPOINT"], 1, "", "job '0' not found");
+    let cube = "SELECT a FROM (VALUES (1)) AS t (a) GROUP BY CUBE (a)";
+    check(&["-e", cube], 77, "", "GROUPING SETS, CUBE and ROLLUP are not supported");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod builder;
 mod calc;
 mod joins;
 mod nodes;
+mod sharing;
 mod sinks;
 #[cfg(test)]
 mod tests;

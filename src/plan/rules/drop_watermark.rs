@@ -1,7 +1,7 @@
 //! A watermark that nothing looks at is not made, and its column is not read for it alone.
 //!
 //! Event time matters to windows, to sorts by rowtime, to CURRENT_WATERMARK and to partitioned sinks, which commit by it. A query
-//! with none of these keeps its columns and their types, and loses the WatermarkAssigners.
+//! with none of these keeps its columns and their types, and loses the WatermarkAssigners. Asked again when it is clear which joins look at it.
 
 use super::rule::bottom_up;
 use crate::error::Result;
@@ -29,8 +29,9 @@ fn looks_at_event_time(plan: &LogicalPlan) -> bool {
         LogicalPlan::WindowTableFunction { .. }
         | LogicalPlan::WindowAggregate { .. }
         | LogicalPlan::WindowJoin { .. }
-        | LogicalPlan::IntervalJoin { .. }
-        | LogicalPlan::Join { .. } => true,
+        | LogicalPlan::IntervalJoin { .. } => true,
+        // It may become one of those.
+        LogicalPlan::Join { .. } => true,
         LogicalPlan::Sort { input, keys, .. } => keys.iter().any(|key| input.schema().field(key.column).data_type.is_rowtime()),
         LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => rank::looks_at_event_time(plan),
         LogicalPlan::Sink { table, .. } => !table.table.partition_keys.is_empty(),

@@ -9,7 +9,7 @@ use super::rule::bottom_up;
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::IntervalJoinSpec;
+use crate::stream_graph::{IntervalJoinSpec, JoinType};
 use crate::types::{TypeKind, Value};
 
 /// Flink takes an interval of months for so long.
@@ -19,15 +19,27 @@ pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPla
     bottom_up(plan, &mut |plan| Ok(lower(plan, cx)))
 }
 
+/// Whether a node is a Join that becomes an IntervalJoin.
+pub(super) fn is_interval_join(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Join { left, join_type, condition, .. } = plan else {
+        return false;
+    };
+    interval(*join_type, condition, left.schema().len()).is_some()
+}
+
+/// The interval that a condition asks for, and its other terms.
+fn interval(join_type: JoinType, condition: &Expr, left_width: usize) -> Option<(Interval, Vec<Expr>)> {
+    let (bounds, terms): (Vec<Expr>, Vec<Expr>) =
+        conjuncts(condition.clone()).into_iter().partition(|term| Bound::of(term, left_width).is_some());
+    let bounds: Vec<Bound> = bounds.iter().filter_map(|term| Bound::of(term, left_width)).collect();
+    Some((Interval::of(&bounds).filter(|_| !join_type.is_left_only())?, terms))
+}
+
 fn lower(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
     let LogicalPlan::Join { left, right, join_type, condition, schema } = plan else {
         return plan;
     };
-    let width = left.schema().len();
-    let (bounds, terms): (Vec<Expr>, Vec<Expr>) =
-        conjuncts(condition.clone()).into_iter().partition(|term| Bound::of(term, width).is_some());
-    let bounds: Vec<Bound> = bounds.iter().filter_map(|term| Bound::of(term, width)).collect();
-    let Some(interval) = Interval::of(&bounds).filter(|_| !join_type.is_left_only()) else {
+    let Some((interval, terms)) = interval(join_type, &condition, left.schema().len()) else {
         return LogicalPlan::Join { left, right, join_type, condition, schema };
     };
     let join = equi_join(*left, *right, join_type, terms, cx.functions);

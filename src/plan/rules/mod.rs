@@ -11,8 +11,10 @@ mod fold_constants;
 mod fold_values;
 mod interval_join;
 mod join_condition;
+mod materialize_time;
 mod merge_projects;
 mod null_rejection;
+mod order_joins;
 mod prune_columns;
 mod push_filters;
 mod push_into_scan;
@@ -30,4 +32,5 @@ mod window_join;
 
 pub use null_rejection::rejects_nulls;
 pub use rule::{is_enabled, optimize};
+pub use share_aggregates::is_same_call;
 pub use share_scans::share_scans;

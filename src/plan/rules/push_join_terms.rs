@@ -100,7 +100,44 @@ fn distribute(join_type: JoinType, condition: Vec<Expr>, above: Vec<Expr>, width
             _ => terms.condition.push(term),
         }
     }
+    imply_constants(&mut terms, width, within_left, within_right);
     terms
+}
+
+/// `a = b AND a = 5` says `b = 5`: rows of the other side that cannot have a partner go before the join.
+fn imply_constants(terms: &mut Terms, width: usize, within_left: bool, within_right: bool) {
+    for term in &terms.condition {
+        let Expr::Call { function, args, .. } = term else { continue };
+        let ("=", [Expr::Column { index: a, data_type: one }, Expr::Column { index: b, data_type: other }]) =
+            (function.as_str(), args.as_slice())
+        else {
+            continue;
+        };
+        let (left, right) = (*a.min(b), *a.max(b));
+        if left >= width || right < width || one.kind != other.kind {
+            continue;
+        }
+        let implied = |from: &[Expr], column: usize, to: usize, known: &[Expr]| -> Vec<Expr> {
+            let constants = from.iter().filter(|term| is_constant_of(term, column));
+            constants.map(|term| shifted(term.clone(), &|_| to)).filter(|term| !known.contains(term)).collect()
+        };
+        if within_right {
+            let added = implied(&terms.left, left, right, &terms.right);
+            terms.right.extend(added);
+        }
+        if within_left {
+            let added = implied(&terms.right, right, left, &terms.left);
+            terms.left.extend(added);
+        }
+    }
+}
+
+/// Whether a term is `column = constant`.
+fn is_constant_of(term: &Expr, column: usize) -> bool {
+    let Expr::Call { function, args, .. } = term else { return false };
+    let is_column = |arg: &Expr| matches!(arg, Expr::Column { index, .. } if *index == column);
+    let is_constant = |arg: &Expr| matches!(arg, Expr::Literal { .. });
+    function == "=" && args.iter().any(is_column) && args.iter().all(|arg| is_column(arg) || is_constant(arg))
 }
 
 enum Side {
@@ -115,5 +152,102 @@ fn side(term: &Expr, width: usize) -> Option<Side> {
         (Some(_), Some(last)) if *last < width => Some(Side::Left),
         (Some(first), Some(_)) if *first >= width => Some(Side::Right),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::plan::rules::push_filters;
+    use crate::plan::testing::*;
+
+    fn check(join_type: JoinType, condition: Expr, above: Option<Expr>, expected: Expect) {
+        let schema = scalar_join(scan(), scan()).schema().clone();
+        let join = LogicalPlan::Join { left: Box::new(scan()), right: Box::new(scan()), join_type, condition, schema };
+        let plan = above.into_iter().fold(join, filter);
+        expected.assert_eq(&push_filters::apply(plan, &Session::new().cx()).unwrap().to_string());
+    }
+
+    fn is(column: usize, value: i32) -> Expr {
+        compare(bigint(column), "=", int_literal(value))
+    }
+
+    fn equal() -> Expr {
+        compare(bigint(1), "=", bigint(4))
+    }
+
+    #[test]
+    fn of_an_inner_join_each_term_goes_to_its_side_and_constants_to_both() {
+        check(
+            JoinType::Inner,
+            equal(),
+            Some(is(1, 5)),
+            expect![[r#"
+            Join(joinType=[InnerJoin], where=[(price = price)])
+            :- Filter(where=[(price = 5)])
+            :  +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- Filter(where=[(price = 5)])
+               +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]],
+        );
+    }
+
+    #[test]
+    fn of_an_outer_join_the_kept_side_is_filtered_from_above_alone() {
+        let condition = Expr::And(vec![equal(), is(0, 1), is(3, 2)]);
+        check(
+            JoinType::Left,
+            condition,
+            Some(is(0, 7)),
+            expect![[r#"
+            Join(joinType=[LeftOuterJoin], where=[((price = price) AND (item = 1))])
+            :- Filter(where=[(item = 7)])
+            :  +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- Filter(where=[(item = 2)])
+               +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]],
+        );
+    }
+
+    #[test]
+    fn an_outer_row_that_where_rejects_is_not_made() {
+        check(
+            JoinType::Full,
+            equal(),
+            Some(compare(bigint(3), ">", int_literal(1))),
+            expect![[r#"
+            Join(joinType=[RightOuterJoin], where=[(price = price)])
+            :- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- Filter(where=[(item > 1)])
+               +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]],
+        );
+        check(
+            JoinType::Left,
+            equal(),
+            Some(compare(bigint(3), ">", bigint(0))),
+            expect![[r#"
+            Join(joinType=[InnerJoin], where=[((price = price) AND (item > item))])
+            :- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]],
+        );
+    }
+
+    #[test]
+    fn without_a_partner_in_any_case_a_left_term_stays_in_the_condition() {
+        check(
+            JoinType::Anti,
+            Expr::And(vec![equal(), is(0, 1), is(3, 2)]),
+            None,
+            expect![[r#"
+            Join(joinType=[LeftAntiJoin], where=[((price = price) AND (item = 1))])
+            :- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            +- Filter(where=[(item = 2)])
+               +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+        "#]],
+        );
     }
 }

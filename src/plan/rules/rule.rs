@@ -1,13 +1,14 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, merge_projects, prune_columns, push_filters,
-    push_into_scan, push_watermark, rank, regular_join, share_aggregates, window_aggregate,
+    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, materialize_time, merge_projects, order_joins,
+    prune_columns, push_filters, push_into_scan, push_watermark, rank, regular_join, share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
 use crate::plan::validate::validate;
 use crate::plan::{LogicalPlan, PlannerContext};
+use crate::types::{Field, Schema};
 
 /// A rewriting of a whole plan.
 pub(super) struct Rule {
@@ -28,11 +29,16 @@ pub(super) const RULES: &[Rule] = &[
     optional("defer_computed", defer_computed::apply),
     optional("merge_projects", merge_projects::apply),
     optional("push_filters", push_filters::apply),
+    optional("order_joins", order_joins::apply),
+    // Filters are where they belong: it is clear which joins are regular, and which columns keep their times.
+    mandatory("materialize_time", materialize_time::apply),
     mandatory("rank", rank::apply),
     optional("share_aggregates", share_aggregates::apply),
     mandatory("window_aggregate", window_aggregate::apply),
     mandatory("interval_join", interval_join::apply),
     mandatory("regular_join", regular_join::apply),
+    optional("drop_watermark", drop_watermark::apply),
+    optional("push_filters", push_filters::apply),
     // With all filters and windows in place it is clear what is read; scans are still bare.
     optional("prune_columns", prune_columns::apply),
     // Pruning leaves projections in the way of filters.
@@ -61,12 +67,18 @@ pub fn optimize(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     RULES.iter().filter(|rule| enabled || rule.mandatory).try_fold(plan, |plan, rule| {
         let schema = plan.schema().clone();
         let plan = (rule.apply)(plan, cx)?;
-        debug_assert_eq!(*plan.schema(), schema, "rule {} keeps the columns", rule.name);
+        debug_assert_eq!(plain(plan.schema()), plain(&schema), "rule {} keeps the columns", rule.name);
         if cfg!(debug_assertions) {
             validate(&plan).map_err(|error| error.with_detail(format!("after rule {}", rule.name)))?;
         }
         Ok(plan)
     })
+}
+
+/// Columns without their time attributes, which end at regular joins.
+fn plain(schema: &Schema) -> Vec<Field> {
+    let field = |field: &Field| Field { data_type: field.data_type.clone().regular(), ..field.clone() };
+    schema.fields.iter().map(field).collect()
 }
 
 /// Rewrites every node by `f`, inputs first.

@@ -19,7 +19,7 @@ fn shared(plan: LogicalPlan) -> LogicalPlan {
     let mut kept: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
     let mut places = Vec::with_capacity(aggregates.len());
     for call in &aggregates {
-        places.push(kept.iter().position(|known| is_same(known, call)).unwrap_or_else(|| {
+        places.push(kept.iter().position(|known| is_same_call(known, call)).unwrap_or_else(|| {
             kept.push(call.clone());
             kept.len() - 1
         }));
@@ -35,7 +35,8 @@ fn shared(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Project { input: Box::new(aggregate), exprs, schema }
 }
 
-fn is_same(one: &AggregateCall, other: &AggregateCall) -> bool {
+/// Whether two calls compute the same, whatever they are called.
+pub fn is_same_call(one: &AggregateCall, other: &AggregateCall) -> bool {
     let AggregateCall { function, args, arg_types, distinct, filter, data_type, name: _ } = one;
     *function == other.function
         && *args == other.args

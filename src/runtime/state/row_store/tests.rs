@@ -75,6 +75,25 @@ fn random_rows_come_and_go_and_memory_goes_with_them() {
 }
 
 #[test]
+fn texts_that_repeat_are_kept_once() {
+    let texts = |distinct: usize| -> Vec<ArrayRef> {
+        let text = |n: usize| (n % 11 != 0).then(|| format!("a text of some length, number {}", n % distinct));
+        vec![Arc::new(StringViewArray::from_iter((0..CHUNK_ROWS).map(text)))]
+    };
+    let mut bytes = Vec::new();
+    for distinct in [50, CHUNK_ROWS] {
+        let (mut store, mut ids) = (RowStore::new(&[DataType::Utf8View]).unwrap(), Vec::new());
+        store.append(&texts(distinct), CHUNK_ROWS, &mut ids).unwrap();
+        assert_eq!(store.take(&ids).unwrap(), texts(distinct));
+        bytes.push(store.bytes());
+        store.delete(&ids[..3_000]);
+        let rest = texts(distinct)[0].slice(3_000, CHUNK_ROWS - 3_000);
+        assert_eq!(store.take(&ids[3_000..]).unwrap(), [rest]);
+    }
+    assert!(bytes[0] * 5 < bytes[1], "{bytes:?}");
+}
+
+#[test]
 fn a_clone_stays_as_it_was() {
     let (mut store, mut ids) = (store(), Vec::new());
     store.append(&columns(0, 5_000), 5_000, &mut ids).unwrap();

@@ -1,4 +1,4 @@
-//! Texts and bytes: the ends of all values, and their bytes one after another.
+//! Texts and bytes: the ends of all values, and their bytes one after another. A full chunk in which few texts repeat keeps each once.
 
 use std::fmt::{self, Debug};
 use std::ops::Range;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewBuilder};
 use arrow::datatypes::{BinaryViewType, ByteViewType, StringViewType};
+use hashbrown::HashMap;
 
 use super::column::{ColumnStore, Place};
 use super::nulls::{Nulls, take_nulls};
@@ -13,6 +14,8 @@ use crate::error::{Error, Result};
 
 /// Texts up to this length stand in Arrow's view itself.
 const INLINE_BYTES: usize = 12;
+/// Rows that tell whether texts repeat: more than half of them are different ones, or all are looked at.
+const SAMPLE_ROWS: usize = 256;
 
 /// A type of text, and how many texts are kept as one.
 pub(super) trait TextType: ByteViewType {
@@ -83,6 +86,8 @@ pub(super) struct TextColumn<T: TextType> {
 }
 
 struct Chunk<T: TextType> {
+    /// Where each text stands more than once: its number among the different ones.
+    codes: Option<Vec<u16>>,
     ends: Vec<u32>,
     joined: T::Joined,
     nulls: Nulls,
@@ -90,13 +95,13 @@ struct Chunk<T: TextType> {
 
 impl<T: TextType> Default for Chunk<T> {
     fn default() -> Self {
-        Chunk { ends: Vec::new(), joined: T::Joined::default(), nulls: Nulls::default() }
+        Chunk { codes: None, ends: Vec::new(), joined: T::Joined::default(), nulls: Nulls::default() }
     }
 }
 
 impl<T: TextType> Clone for Chunk<T> {
     fn clone(&self) -> Self {
-        Chunk { ends: self.ends.clone(), joined: self.joined.clone(), nulls: self.nulls.clone() }
+        Chunk { codes: self.codes.clone(), ends: self.ends.clone(), joined: self.joined.clone(), nulls: self.nulls.clone() }
     }
 }
 
@@ -120,13 +125,45 @@ impl<T: TextType> Debug for TextColumn<T> {
 
 impl<T: TextType> Chunk<T> {
     fn bytes(&self) -> usize {
-        self.ends.capacity() * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
+        let codes = self.codes.as_ref().map_or(0, |codes| codes.capacity() * size_of::<u16>());
+        codes + self.ends.capacity() * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
     }
 
     #[inline]
     fn range(&self, row: usize) -> Range<usize> {
+        let row = self.codes.as_ref().map_or(row, |codes| codes[row] as usize);
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         start..self.ends[row] as usize
+    }
+
+    /// Keeps each text once, if that takes less than half.
+    fn share_texts(&mut self) {
+        let num_rows = self.ends.len();
+        if self.codes.is_some() || num_rows < SAMPLE_ROWS {
+            return;
+        }
+        let mut known: HashMap<&[u8], u16> = HashMap::new();
+        let mut codes = Vec::with_capacity(num_rows);
+        for row in 0..num_rows {
+            let next = known.len() as u16;
+            codes.push(*known.entry(T::get(&self.joined, self.range(row)).as_ref()).or_insert(next));
+            if row + 1 == SAMPLE_ROWS && known.len() * 2 > SAMPLE_ROWS {
+                return;
+            }
+        }
+        let text_bytes: usize = known.keys().map(|text| text.len()).sum();
+        if text_bytes + known.len() * size_of::<u32>() + num_rows * size_of::<u16>() > self.bytes() / 2 {
+            return;
+        }
+        let mut first_rows = vec![0; known.len()];
+        drop(known);
+        codes.iter().enumerate().rev().for_each(|(row, code)| first_rows[*code as usize] = row);
+        let mut shared = Chunk::<T> { nulls: self.nulls.clone(), ..Chunk::default() };
+        T::reserve(&mut shared.joined, text_bytes);
+        shared.ends.reserve_exact(first_rows.len());
+        first_rows.into_iter().for_each(|row| shared.push(T::get(&self.joined, self.range(row))));
+        shared.codes = Some(codes);
+        *self = shared;
     }
 
     fn push(&mut self, text: &T::Native) {
@@ -182,6 +219,7 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
 
     fn seal(&mut self, chunk: usize) {
         self.change(chunk, |chunk| {
+            chunk.share_texts();
             chunk.ends.shrink_to_fit();
             T::shrink(&mut chunk.joined);
         });
@@ -193,6 +231,7 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
             T::reserve(&mut kept.joined, rows.iter().map(|row| chunk.range(*row as usize).len()).sum());
             kept.ends.reserve_exact(rows.len());
             rows.iter().for_each(|row| kept.push(T::get(&chunk.joined, chunk.range(*row as usize))));
+            kept.share_texts();
             *chunk = kept;
         });
     }

@@ -77,7 +77,7 @@ fn random_rows_come_and_go_and_memory_goes_with_them() {
 #[test]
 fn texts_that_repeat_are_kept_once() {
     let texts = |distinct: usize| -> Vec<ArrayRef> {
-        let text = |n: usize| (n % 11 != 0).then(|| format!("a text of some length, number {}", n % distinct));
+        let text = |n: usize| (!n.is_multiple_of(11)).then(|| format!("a text of some length, number {}", n % distinct));
         vec![Arc::new(StringViewArray::from_iter((0..CHUNK_ROWS).map(text)))]
     };
     let mut bytes = Vec::new();

@@ -17,7 +17,7 @@ use super::{builtin_rows, show, show_jobs, state_paths};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
-use crate::config::{Configuration, MEMORY_LIMIT, QUOTED_IDENTIFIERS, SETTINGS};
+use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{self, FunctionRegistry, ScalarFunction};
@@ -183,7 +183,14 @@ impl Session {
 
     /// Runs a statement of [`Session::parse`].
     pub async fn execute_statement(&self, statement: &ParsedStatement) -> Result<StatementResult> {
-        self.carry_out(statement).await.map_err(|error| error.at(statement.place))
+        let mut result = self.carry_out(statement).await.map_err(|error| error.at(statement.place))?;
+        let idle = statement.idle_hints.iter();
+        result.notices.extend(
+            idle.map(|(name, span)| {
+                Notice::new(format!("the hint {name} has no effect: there is one way to run a join")).at(*span)
+            }),
+        );
+        Ok(result)
     }
 
     async fn carry_out(&self, statement: &ParsedStatement) -> Result<StatementResult> {

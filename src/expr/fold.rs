@@ -1,17 +1,60 @@
 //! Constant folding: what does not depend on rows is computed once, by the planner.
 //!
 //! Calls of deterministic functions and casts on literals become literals; AND, OR and CASE lose what constants decide. The type of
-//! an expression never changes. What fails when it is folded stays as it is, and fails when (and only if) it is evaluated.
+//! an expression never changes. What fails when it is folded stays as it is, and fails when (and only if) it is evaluated; but a
+//! constant DOUBLE divided by a constant zero is refused, as in Flink.
 
 use arrow::array::ArrayRef;
 
 use super::{Datum, EvalContext, Expr, FunctionRegistry, array_to_value, compile};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::types::{DataType, TimeZone, TypeKind, Value, Watermark};
 
 /// Folds the constants of an expression.
 pub fn fold(expr: Expr, registry: &FunctionRegistry, time_zone: TimeZone) -> Result<Expr> {
-    Ok(fold_node(expr, registry, time_zone))
+    fold_row(expr, registry, time_zone).map(cut)
+}
+
+/// The same for what is computed from a constant row: its text is as long as it comes.
+pub fn fold_row(expr: Expr, registry: &FunctionRegistry, time_zone: TimeZone) -> Result<Expr> {
+    let folded = fold_node(expr, registry, time_zone);
+    refuse_division_by_zero(&folded)?;
+    Ok(folded)
+}
+
+/// Constant text is as long as its type says at most: Flink cuts what it has computed, `UPPER('ß')` to `S`, as a whole and not in between.
+fn cut(expr: Expr) -> Expr {
+    match expr {
+        Expr::Literal { value: Value::String(text), data_type } => {
+            let length = match data_type.kind {
+                TypeKind::Char(length) | TypeKind::Varchar(length) => length as usize,
+                _ => usize::MAX,
+            };
+            let end = text.char_indices().nth(length).map_or(text.len(), |(end, _)| end);
+            Expr::literal(Value::String(text[..end].to_string()), data_type)
+        }
+        Expr::Column { .. } | Expr::Literal { .. } => expr,
+        other => other.map_children(&mut cut),
+    }
+}
+
+/// A constant divided by a constant zero is an error before the query runs, also where the quotient of columns would be infinite.
+fn refuse_division_by_zero(expr: &Expr) -> Result<()> {
+    if is_divided_by_zero(expr) {
+        return Err(Error::new(ErrorKind::DivisionByZero, "division by zero")
+            .with_hint("NULLIF(x, 0) as the divisor gives NULL instead of an error"));
+    }
+    expr.children().into_iter().try_for_each(refuse_division_by_zero)
+}
+
+fn is_divided_by_zero(expr: &Expr) -> bool {
+    let Expr::Call { function, args, .. } = expr else { return false };
+    match args.as_slice() {
+        [Expr::Literal { value, .. }, Expr::Literal { value: Value::Double(zero), .. }] => {
+            function == "/" && !value.is_null() && *zero == 0.0
+        }
+        _ => false,
+    }
 }
 
 fn fold_node(expr: Expr, registry: &FunctionRegistry, zone: TimeZone) -> Expr {
@@ -27,6 +70,7 @@ fn fold_node(expr: Expr, registry: &FunctionRegistry, zone: TimeZone) -> Expr {
         Expr::Call { function, .. } => registry.scalar(function).is_some_and(|function| function.is_deterministic()),
         _ => true,
     };
+    let foldable = foldable && !is_divided_by_zero(&expr);
     let constant = foldable && expr.children().into_iter().all(|child| matches!(child, Expr::Literal { .. }));
     if constant { evaluate_constant(&expr, registry, zone).unwrap_or(expr) } else { expr }
 }

@@ -28,7 +28,7 @@ pub use common_type::common_type;
 pub use compile::{CompiledExpr, compile};
 pub(crate) use datetime::{Ymd, days_of_month};
 pub use expression::{AggregateCall, CastMode, Expr, SortKey};
-pub use fold::fold;
+pub use fold::{fold, fold_row};
 pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};
 pub use functions::builtin_functions;
 pub use shared::CompiledExprs;

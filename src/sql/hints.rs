@@ -17,9 +17,17 @@ const HARMLESS: &[&str] = &["BROADCAST", "MULTI_JOIN", "NEST_LOOP", "SHUFFLE_HAS
 /// Query hints of Flink's that change what a query does.
 const UNSUPPORTED: &[&str] = &["LOOKUP", "STATE_TTL"];
 
+/// The hints of a statement.
+pub(super) struct Hints {
+    /// Table hints.
+    pub tables: Vec<HintedOptions>,
+    /// Query hints that have no effect: name and place.
+    pub idle: Vec<(String, Span)>,
+}
+
 /// The table hints of a statement; query hints are checked.
-pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usize>) -> Result<Vec<HintedOptions>> {
-    let mut hints = Vec::new();
+pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usize>) -> Result<Hints> {
+    let mut hints = Hints { tables: Vec::new(), idle: Vec::new() };
     let mut before: Option<&TokenWithSpan> = None;
     for token in &script.tokens[range] {
         if let Some(text) = hint_text(&token.token) {
@@ -27,10 +35,10 @@ pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usiz
             // The text starts behind `/*+`.
             let origin = Location { line: span.start.line, column: span.start.column + 3 };
             match before.map(|token| &token.token) {
-                Some(word) if is_word(word, "SELECT") => check_query_hints(text, dialect, origin)?,
+                Some(word) if is_word(word, "SELECT") => hints.idle.extend(check_query_hints(text, dialect, origin)?),
                 Some(Token::Word(_)) => {
                     let name_end = before.map_or(origin, |token| location_of(token.span.end));
-                    hints.push(HintedOptions { name_end, options: table_hint(text, dialect, origin)?, span });
+                    hints.tables.push(HintedOptions { name_end, options: table_hint(text, dialect, origin)?, span });
                 }
                 _ => {
                     let error = Error::new(ErrorKind::Syntax, "misplaced hint").at(span);
@@ -65,9 +73,10 @@ fn table_hint(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<Op
     })
 }
 
-/// `NAME(arguments), NAME(arguments)` behind SELECT.
-fn check_query_hints(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<()> {
+/// `NAME(arguments), NAME(arguments)` behind SELECT: the names.
+fn check_query_hints(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<Vec<(String, Span)>> {
     within(text, dialect, origin, |parser| {
+        let mut names = Vec::new();
         loop {
             let (name, span) = parser.identifier("the name of a hint")?;
             let upper = name.to_uppercase();
@@ -77,16 +86,20 @@ fn check_query_hints(text: &str, dialect: &FlinkDialect, origin: Location) -> Re
             if !HARMLESS.contains(&upper.as_str()) {
                 return Err(unknown_hint(&name, span, HARMLESS));
             }
-            if parser.eat_token(&Token::LParen) {
-                while !parser.eat_token(&Token::RParen) {
-                    if parser.at_token(&Token::EOF) {
-                        return Err(parser.unexpected("\")\""));
-                    }
-                    parser.advance_token();
+            if !parser.eat_token(&Token::LParen) || parser.at_token(&Token::RParen) {
+                return Err(Error::new(ErrorKind::Syntax, format!("the hint {upper} names no table"))
+                    .with_hint(format!("name the tables that it is for: {upper}(t)"))
+                    .at(span));
+            }
+            names.push((upper, span));
+            while !parser.eat_token(&Token::RParen) {
+                if parser.at_token(&Token::EOF) {
+                    return Err(parser.unexpected("\")\""));
                 }
+                parser.advance_token();
             }
             if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
-                return Ok(());
+                return Ok(names);
             }
         }
     })

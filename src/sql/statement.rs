@@ -24,6 +24,8 @@ pub struct ParsedStatement {
     pub range: Range<usize>,
     /// The table hints of the statement, `t /*+ OPTIONS('k' = 'v') */`, by the place where the table's name ends.
     pub hints: Vec<HintedOptions>,
+    /// Query hints that have no effect, `SELECT /*+ BROADCAST(t) */`: name and place.
+    pub idle_hints: Vec<(String, Span)>,
 }
 
 /// `/*+ OPTIONS(…) */` after a table name.

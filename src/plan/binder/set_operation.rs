@@ -87,7 +87,7 @@ impl Binder<'_> {
             .into_iter()
             .map(|row| {
                 let row = row.into_iter().zip(&schema.fields);
-                row.map(|(expr, field)| self.folded(cast_to(expr, &field.data_type))).collect()
+                row.map(|(expr, field)| self.folded(cast_to(self.folded(expr)?, &field.data_type))).collect()
             })
             .collect::<Result<_>>()?;
         if let Some(constants) = constant_rows(&rows) {

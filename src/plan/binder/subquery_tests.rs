@@ -3,6 +3,7 @@
 use expect_test::expect_file;
 
 use super::tests::Session;
+use crate::error::ErrorKind;
 use crate::plan::validate::validate;
 
 const TABLES: &str = "
@@ -78,4 +79,26 @@ fn what_cannot_be_joined_is_refused() {
         text.push_str(&format!("{}\n\n", error.render()));
     }
     expect_file!["testdata/subquery_errors.txt"].assert_eq(&text);
+}
+
+/// Tests run on a stack of 2 MB.
+#[test]
+fn nested_subqueries_do_not_exhaust_the_stack() {
+    let session = Session::new(TABLES).unwrap();
+    for (start, end) in [
+        ("SELECT a FROM l WHERE a IN (", ")"),
+        ("SELECT a FROM l AS x WHERE EXISTS (", ")"),
+        ("SELECT a FROM l WHERE a = (", ")"),
+        ("SELECT (", ")"),
+        ("SELECT a FROM l, LATERAL (", ") AS y"),
+        ("SELECT 1 FROM l WHERE NOT (a > ALL (", "))"),
+    ] {
+        let depth = 55;
+        let sql = format!("{}SELECT MAX(d) AS d FROM r{}", start.repeat(depth), end.repeat(depth));
+        let plan = session.bind(&sql).unwrap_or_else(|error| panic!("{start}: {error}"));
+        crate::plan::stack::with_room(|| validate(&plan)).unwrap();
+        let deeper = format!("{}SELECT MAX(d) AS d FROM r{}", start.repeat(200), end.repeat(200));
+        let kind = session.bind(&deeper).unwrap_err().kind();
+        assert!(matches!(kind, ErrorKind::Unsupported | ErrorKind::Syntax), "{start}: {kind:?}");
+    }
 }

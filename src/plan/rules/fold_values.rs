@@ -4,7 +4,7 @@
 use super::expressions::substitute;
 use super::rule::bottom_up;
 use crate::error::Result;
-use crate::expr::{Expr, fold};
+use crate::expr::{Expr, fold_row};
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::types::{Schema, Value};
 
@@ -46,7 +46,7 @@ fn folded(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
 fn value_of(expr: &Expr, row: &[Value], fields: &Schema, cx: &PlannerContext) -> Option<Value> {
     let constants: Vec<Expr> =
         row.iter().zip(&fields.fields).map(|(value, field)| Expr::literal(value.clone(), field.data_type.clone())).collect();
-    match fold(substitute(expr.clone(), &constants), cx.functions, cx.configuration.time_zone()).ok()? {
+    match fold_row(substitute(expr.clone(), &constants), cx.functions, cx.configuration.time_zone()).ok()? {
         Expr::Literal { value, .. } => Some(value),
         _ => None,
     }

@@ -185,11 +185,9 @@ impl Session {
     pub async fn execute_statement(&self, statement: &ParsedStatement) -> Result<StatementResult> {
         let mut result = self.carry_out(statement).await.map_err(|error| error.at(statement.place))?;
         let idle = statement.idle_hints.iter();
-        result.notices.extend(
-            idle.map(|(name, span)| {
-                Notice::new(format!("the hint {name} has no effect: there is one way to run a join")).at(*span)
-            }),
-        );
+        result.notices.extend(idle.map(|(name, span)| {
+            Notice::new(format!("the hint {name} has no effect: there is one way to run a join")).at(Some(*span))
+        }));
         Ok(result)
     }
 

@@ -90,7 +90,7 @@ fn nested_subqueries_do_not_exhaust_the_stack() {
         ("SELECT a FROM l AS x WHERE EXISTS (", ")", 55),
         ("SELECT a FROM l WHERE a = (", ")", 25),
         ("SELECT (", ")", 55),
-        ("SELECT a FROM l, LATERAL (", ") AS y", 55),
+        ("SELECT l.a FROM l, LATERAL (", ") AS y", 55),
         ("SELECT 1 FROM l WHERE NOT (a > ALL (", "))", 15),
     ] {
         let sql = format!("{}SELECT MAX(d) AS d FROM r{}", start.repeat(depth), end.repeat(depth));

@@ -27,6 +27,7 @@ mod overlaps;
 mod parts;
 mod query;
 mod relation;
+mod right_side;
 mod scan;
 mod scope;
 mod select;
@@ -37,6 +38,7 @@ mod subquery;
 mod subquery_join;
 #[cfg(test)]
 mod subquery_tests;
+mod subquery_value;
 mod table;
 #[cfg(test)]
 mod tests;

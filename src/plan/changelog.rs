@@ -193,6 +193,7 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             let updating = modifications(input, cx)?.any();
             match over::choose(spec, input.schema(), updating)? {
                 OverStrategy::EventTime(_) | OverStrategy::ProcessingTime => Modifications::default(),
+                OverStrategy::Sorted => Modifications { updates: true, deletes: updating },
             }
         }
         LogicalPlan::RegularJoin { left, right, spec, .. } => {
@@ -225,6 +226,7 @@ fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog], cx
         LogicalPlan::Aggregate { .. }
         | LogicalPlan::Sort { .. }
         | LogicalPlan::Rank { .. }
+        | LogicalPlan::Over { .. }
         | LogicalPlan::ChangelogNormalize { .. } => needs_before,
         // Updates that fail the filter can only be taken away by their former content.
         LogicalPlan::Scan { table, predicate, .. } => {

@@ -25,8 +25,10 @@ pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool) -> Result<
         OverStrategy::EventTime(key.column)
     } else if data_type.is_proctime() {
         OverStrategy::ProcessingTime
+    } else if spec.frame.start == FrameBound::UnboundedPreceding {
+        return Ok(OverStrategy::Sorted);
     } else {
-        return Err(unsupported(spec, "ordered by a column that is no time attribute"));
+        return Err(unsupported(spec, "with a frame of rows or time ordered by a column that is no time attribute"));
     };
     if updating {
         return Err(unsupported(spec, "ordered by time over an updating query"));

@@ -47,11 +47,15 @@ pub(super) fn has_places(spec: &RankSpec) -> bool {
     spec.output_number || spec.range.single().is_some()
 }
 
+/// The keys that hold these columns: changes of a row keep their order only when they stay in one subtask.
+pub(super) fn keys_with(columns: &[usize], mut keys: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    keys.retain(|key| columns.iter().all(|column| key.contains(column)));
+    keys
+}
+
 /// The upsert keys of a rank, from those of its input: `width` is the number of input columns.
 pub(super) fn upsert_keys(spec: &RankSpec, width: usize, input_keys: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    // Changes of a row keep their order only when they stay in one subtask: with the partition in the key.
-    let stays = |key: &Vec<usize>| spec.partition_keys.iter().all(|column| key.contains(column));
-    let mut keys: Vec<Vec<usize>> = input_keys.into_iter().filter(stays).collect();
+    let mut keys = keys_with(&spec.partition_keys, input_keys);
     let mut partition = spec.partition_keys.clone();
     partition.extend(spec.window.as_ref().map(|window| window.start));
     if spec.range.single().is_some() {

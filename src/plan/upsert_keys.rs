@@ -48,7 +48,7 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
             let window = spec.properties.iter().position(|property| *property != WindowProperty::Time);
             window.map(|position| (0..spec.keys.len()).chain([first + position]).collect()).into_iter().collect()
         }
-        LogicalPlan::Over { .. } => input_keys(),
+        LogicalPlan::Over { spec, .. } => rank::keys_with(&spec.partition_keys, input_keys()),
         LogicalPlan::Rank { input, spec, .. } => rank::upsert_keys(spec, input.schema().len(), input_keys()),
         LogicalPlan::Values { rows, .. } if rows.len() <= 1 => vec![Vec::new()],
         LogicalPlan::Values { .. } | LogicalPlan::Union { .. } | LogicalPlan::Join { .. } => Vec::new(),

@@ -60,6 +60,8 @@ pub enum OverStrategy {
     EventTime(usize),
     /// The clock.
     ProcessingTime,
+    /// Another column: results change as rows come and go.
+    Sorted,
 }
 
 /// Calls with OVER and how they are computed.
@@ -69,6 +71,8 @@ pub struct OverOperatorSpec {
     pub over: OverSpec,
     /// What orders the rows.
     pub strategy: OverStrategy,
+    /// Whether someone needs `-U`.
+    pub emit_update_before: bool,
     /// Columns of the input.
     pub input: SchemaRef,
 }

@@ -39,7 +39,7 @@ pub(super) struct Partitions {
 }
 
 /// The call as an aggregate: what numbers rows counts them. Of rows with one key RANK and DENSE_RANK of a stream count all, as Flink's.
-fn as_aggregate(call: &AggregateCall) -> AggregateCall {
+pub(super) fn as_aggregate(call: &AggregateCall) -> AggregateCall {
     let function = match call.function.as_str() {
         "ROW_NUMBER" | "RANK" | "DENSE_RANK" => "COUNT",
         other => other,

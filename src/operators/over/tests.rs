@@ -20,7 +20,7 @@ fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOpera
         frame: OverFrame { unit, start, end: FrameBound::CurrentRow },
         calls: ["COUNT(*)", "SUM", "MAX"].map(aggregate).to_vec(),
     };
-    OverOperatorSpec { over, strategy, input: Arc::new(input) }
+    OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(input) }
 }
 
 const BY_TIME: OverStrategy = OverStrategy::EventTime(2);
@@ -91,6 +91,28 @@ fn by_the_clock_rows_come_out_at_once_or_when_it_moves_on() {
     assert_eq!(pushed(&mut *range, &["+I a 8"]), ["+I a 4 0 3 7 4"]);
     range.process_time(1_502, &mut output).unwrap();
     assert_eq!(output.take(), ["+I a 8 0 2 12 8"]);
+}
+
+#[test]
+fn by_another_column_rows_change_the_results_of_those_behind_them() {
+    let mut spec = spec(OverStrategy::Sorted, FrameUnit::Range, FrameBound::UnboundedPreceding);
+    spec.over.order_keys[0].column = 1;
+    let mut sums = over(&spec, &context()).unwrap();
+    assert_eq!(pushed(&mut *sums, &["+I a 5 1", "+I b 7 1", "~3"]), ["+I a 5 1 1 5 5", "+I b 7 1 1 7 7", "~3"]);
+    let out = pushed(&mut *sums, &["+I a 2 1", "+I a 5 2", "+I a 9 1"]);
+    assert_eq!(out, ["+I a 2 1 1 2 2", "-U a 5 1 1 5 5", "+U a 5 1 3 12 5", "+I a 5 2 3 12 5", "+I a 9 1 4 21 9"]);
+    let out = pushed(&mut *sums, &["-D a 5 1", "-D b 7 1"]);
+    assert_eq!(
+        out,
+        ["-D a 5 1 3 12 5", "-U a 5 2 3 12 5", "+U a 5 2 2 7 5", "-U a 9 1 4 21 9", "+U a 9 1 3 16 9", "-D b 7 1 1 7 7"]
+    );
+    let mut restored = over(&spec, &context()).unwrap();
+    restore(&mut *restored, &context(), &snapshot(&mut *sums));
+    let out = pushed(&mut *restored, &["-U a 2 1", "+U a 6 1"]);
+    let expected =
+        ["-D a 2 1 1 2 2", "-U a 5 2 2 7 5", "+U a 5 2 1 5 5", "+I a 6 1 2 11 6", "-U a 9 1 3 16 9", "+U a 9 1 3 20 9"];
+    assert_eq!(out, expected);
+    assert_eq!(pushed(&mut *restored, &["-D a 5 2", "-D a 6 1", "-D a 9 1"]).len(), 3);
 }
 
 /// What comes out when each part of the input is processed by so many subtasks that share out the state of those before.

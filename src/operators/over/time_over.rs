@@ -54,7 +54,7 @@ impl TimeOver {
         };
         let rowtime = match spec.strategy {
             OverStrategy::EventTime(column) => Some((column, precision(&spec.input.field(column).data_type.kind))),
-            OverStrategy::ProcessingTime => None,
+            OverStrategy::ProcessingTime | OverStrategy::Sorted => None,
         };
         // Rows that come by the clock are no peers where frames have no start, as in Flink.
         let unit = if rowtime.is_none() && preceding.is_none() { FrameUnit::Rows } else { spec.over.frame.unit };

@@ -12,7 +12,7 @@ use crate::expr::SortKey;
 use crate::types::Schema;
 
 /// The order key of a row, as it is kept.
-pub(super) trait RankKey: Ord + Clone + Send + Sync + 'static {
+pub(in crate::operators) trait RankKey: Ord + Clone + Send + Sync + 'static {
     /// From its bytes.
     fn of(bytes: &[u8]) -> Self;
 
@@ -64,26 +64,26 @@ impl RankKey for Box<[u8]> {
 
 /// Makes the keys of batches.
 #[derive(Debug)]
-pub(super) struct KeyEncoder {
+pub(in crate::operators) struct KeyEncoder {
     columns: Vec<usize>,
     /// None: there is no key, and all rows are equal.
     converter: Option<RowConverter>,
 }
 
 /// The keys of a batch.
-pub(super) struct EncodedKeys(Option<Rows>);
+pub(in crate::operators) struct EncodedKeys(Option<Rows>);
 
 impl EncodedKeys {
     /// The key of a row.
     #[inline]
-    pub(super) fn bytes(&self, row: usize) -> &[u8] {
+    pub(in crate::operators) fn bytes(&self, row: usize) -> &[u8] {
         self.0.as_ref().map_or(&[], |rows| rows.row(row).data())
     }
 }
 
 impl KeyEncoder {
     /// For rows of these columns.
-    pub(super) fn new(keys: &[SortKey], input: &Schema) -> Result<Self> {
+    pub(in crate::operators) fn new(keys: &[SortKey], input: &Schema) -> Result<Self> {
         let field = |key: &SortKey| {
             let options = SortOptions { descending: key.descending, nulls_first: key.nulls_first };
             SortField::new_with_options(input.field(key.column).data_type.to_arrow(), options)
@@ -93,7 +93,7 @@ impl KeyEncoder {
     }
 
     /// The bytes of a key, where all keys have as many.
-    pub(super) fn width(keys: &[SortKey], input: &Schema) -> Option<usize> {
+    pub(in crate::operators) fn width(keys: &[SortKey], input: &Schema) -> Option<usize> {
         keys.iter()
             .map(|key| match input.field(key.column).data_type.to_arrow() {
                 DataType::Boolean => Some(2),
@@ -105,7 +105,7 @@ impl KeyEncoder {
     }
 
     /// The keys of a batch.
-    pub(super) fn encode(&self, columns: &[ArrayRef]) -> Result<EncodedKeys> {
+    pub(in crate::operators) fn encode(&self, columns: &[ArrayRef]) -> Result<EncodedKeys> {
         let Some(converter) = &self.converter else { return Ok(EncodedKeys(None)) };
         let columns: Vec<ArrayRef> = self.columns.iter().map(|column| ArrayRef::clone(&columns[*column])).collect();
         Ok(EncodedKeys(Some(converter.convert_columns(&columns)?)))

@@ -19,9 +19,11 @@ mod window_rank;
 
 use earliest_rows::EarliestRows;
 use first_rows::FirstRows;
-use keys::KeyEncoder;
+pub(super) use keys::{KeyEncoder, RankKey};
 use last_rows::LastRows;
+pub(super) use table::RankTable;
 use top_n::TopN;
+pub(super) use touched::Touched;
 use window_rank::WindowRank;
 
 use crate::error::Result;
@@ -46,7 +48,7 @@ pub(super) fn rank(spec: &RankOperatorSpec, context: &OperatorContext) -> Result
     }
 }
 
-fn by_keys<K: keys::RankKey>(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+fn by_keys<K: RankKey>(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
     Ok(match spec.strategy {
         RankStrategy::Window { .. } => Box::new(WindowRank::<K>::new(spec, context)?),
         _ => Box::new(TopN::<K>::new(spec, context)?),

@@ -25,7 +25,7 @@ use crate::types::{Batch, hash_columns};
 const SNAPSHOT_ROWS: usize = 8_192;
 
 /// Partitions with their rows in order.
-pub(super) struct RankTable<K> {
+pub(in crate::operators) struct RankTable<K> {
     partition_keys: Vec<usize>,
     start: u64,
     end: RankEnd,
@@ -48,7 +48,7 @@ pub(super) struct RankTable<K> {
 
 impl<K: RankKey> RankTable<K> {
     /// An empty table.
-    pub(super) fn new(spec: &RankOperatorSpec, max_parallelism: u32) -> Result<Self> {
+    pub(in crate::operators) fn new(spec: &RankOperatorSpec, max_parallelism: u32) -> Result<Self> {
         let types: Vec<DataType> = spec.input.fields.iter().map(|field| field.data_type.to_arrow()).collect();
         let key_types: Vec<DataType> = spec.rank.partition_keys.iter().map(|key| types[*key].clone()).collect();
         Ok(RankTable {
@@ -72,12 +72,12 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// The rows.
-    pub(super) fn store(&self) -> &RowStore {
+    pub(in crate::operators) fn store(&self) -> &RowStore {
         &self.store
     }
 
     /// The first number that is visible.
-    pub(super) fn first_number(&self) -> u64 {
+    pub(in crate::operators) fn first_number(&self) -> u64 {
         self.start
     }
 
@@ -91,19 +91,19 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// Adds the visible rows of a partition.
-    pub(super) fn visible(&self, group: u32, ids: &mut Vec<RowId>) {
+    pub(in crate::operators) fn visible(&self, group: u32, ids: &mut Vec<RowId>) {
         let skip = self.start as usize - 1;
         self.lists[group as usize].ids(skip, self.end_of(group).saturating_sub(skip), ids);
     }
 
     /// All partitions.
-    pub(super) fn groups(&self) -> Vec<u32> {
+    pub(in crate::operators) fn groups(&self) -> Vec<u32> {
         self.groups.groups()
     }
 
     /// Adds the rows of a batch, or by kind takes them back. What was visible of the partitions that change is noted. Rows that
     /// are not kept any more can be read until [`Self::release`].
-    pub(super) fn update(&mut self, batch: &Batch, touched: Option<&mut Touched>) -> Result<()> {
+    pub(in crate::operators) fn update(&mut self, batch: &Batch, touched: Option<&mut Touched>) -> Result<()> {
         self.update_with_ends(batch, touched, None)
     }
 
@@ -223,7 +223,7 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// Forgets the rows that are not kept any more, and of the given partitions those without rows.
-    pub(super) fn release(&mut self, groups: &[u32]) {
+    pub(in crate::operators) fn release(&mut self, groups: &[u32]) {
         let chunks = self.store.delete(&std::mem::take(&mut self.dropped));
         if let Some(hashes) = &mut self.row_hashes {
             hashes.release(&chunks);
@@ -233,7 +233,7 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
-    pub(super) fn frozen(&self) -> impl FrozenState + 'static {
+    pub(in crate::operators) fn frozen(&self) -> impl FrozenState + 'static {
         let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
         for group in self.groups.groups() {
             self.lists[group as usize].ids(0, usize::MAX, &mut ids);
@@ -247,7 +247,7 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// Adds rows of a snapshot, without their key groups.
-    pub(super) fn merge(&mut self, rows: &Batch) -> Result<()> {
+    pub(in crate::operators) fn merge(&mut self, rows: &Batch) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
@@ -266,7 +266,7 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::operators) fn bytes(&self) -> usize {
         let lists = self.lists.capacity() * size_of::<RankedList<K>>() + self.list_bytes + self.key_bytes;
         let ends = self.ends.capacity() * size_of::<u64>();
         self.groups.bytes() + lists + ends + self.store.bytes() + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
@@ -274,11 +274,11 @@ impl<K: RankKey> RankTable<K> {
 }
 
 /// Rows of a store in an order, with what belongs to each.
-pub(super) struct FrozenRows {
-    pub(super) store: RowStore,
-    pub(super) ids: Vec<RowId>,
-    pub(super) key_groups: UInt16Array,
-    pub(super) ends: Option<Int64Array>,
+pub(in crate::operators) struct FrozenRows {
+    pub(in crate::operators) store: RowStore,
+    pub(in crate::operators) ids: Vec<RowId>,
+    pub(in crate::operators) key_groups: UInt16Array,
+    pub(in crate::operators) ends: Option<Int64Array>,
 }
 
 impl FrozenState for FrozenRows {

@@ -4,7 +4,7 @@ use crate::runtime::state::RowId;
 
 /// The partitions that a batch touches, each once, with the rows that were visible before.
 #[derive(Debug, Default)]
-pub(super) struct Touched {
+pub(in crate::operators) struct Touched {
     groups: Vec<u32>,
     /// Where the rows of each start in `before`.
     starts: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Touched {
 
 impl Touched {
     /// A new batch begins; there are so many partitions.
-    pub(super) fn begin(&mut self, num_groups: usize) {
+    pub(in crate::operators) fn begin(&mut self, num_groups: usize) {
         self.groups.clear();
         self.starts.clear();
         self.before.clear();
@@ -30,7 +30,7 @@ impl Touched {
 
     /// A partition is about to change; `visible` adds the rows that are visible now.
     #[inline]
-    pub(super) fn touch(&mut self, group: u32, visible: impl FnOnce(&mut Vec<RowId>)) {
+    pub(in crate::operators) fn touch(&mut self, group: u32, visible: impl FnOnce(&mut Vec<RowId>)) {
         let stamp = &mut self.stamps[group as usize];
         if *stamp != self.stamp {
             *stamp = self.stamp;
@@ -41,12 +41,12 @@ impl Touched {
     }
 
     /// The partitions in the order in which they were touched.
-    pub(super) fn groups(&self) -> &[u32] {
+    pub(in crate::operators) fn groups(&self) -> &[u32] {
         &self.groups
     }
 
     /// The partitions with the rows that were visible before.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[RowId])> {
+    pub(in crate::operators) fn iter(&self) -> impl Iterator<Item = (u32, &[RowId])> {
         let ends = self.starts.iter().skip(1).copied().chain([self.before.len()]);
         self.groups.iter().zip(self.starts.iter().zip(ends)).map(|(group, (start, end))| (*group, &self.before[*start..end]))
     }

@@ -165,7 +165,12 @@ impl<'a> Generator<'a> {
     fn over(&mut self, input: &'a LogicalPlan, spec: &OverSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {
         let stream = self.stream(input, &changelog.inputs[0])?;
         let strategy = over::choose(spec, input.schema(), !stream.changes.is_insert_only())?;
-        let over = OverOperatorSpec { over: spec.clone(), strategy, input: input.schema().clone() };
+        let over = OverOperatorSpec {
+            over: spec.clone(),
+            strategy,
+            emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+            input: input.schema().clone(),
+        };
         let node = NewNode {
             name: "OverAggregate".to_string(),
             description: describe::over(spec, schema, input.schema()),

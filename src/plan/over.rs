@@ -2,6 +2,7 @@
 
 use super::rank::RANK_FUNCTIONS;
 use crate::error::{Error, Result};
+use crate::expr::AggregateCall;
 use crate::stream_graph::{FrameBound, OverSpec, OverStrategy};
 use crate::types::Schema;
 
@@ -21,11 +22,15 @@ pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool) -> Result<
     if matches!(spec.frame.start, FrameBound::Following(_) | FrameBound::UnboundedFollowing) {
         return Err(unsupported(spec, "with a frame that starts after the current row"));
     }
+    let is_lag = |call: &AggregateCall| call.function == "LAG";
     let strategy = if data_type.is_rowtime() {
         OverStrategy::EventTime(key.column)
     } else if data_type.is_proctime() {
         OverStrategy::ProcessingTime
     } else if spec.frame.start == FrameBound::UnboundedPreceding {
+        if spec.calls.iter().any(is_lag) {
+            return Err(unsupported(spec, "of LAG ordered by a column that is no time attribute"));
+        }
         return Ok(OverStrategy::Sorted);
     } else {
         return Err(unsupported(spec, "with a frame of rows or time ordered by a column that is no time attribute"));

@@ -12,6 +12,7 @@ mod group_keys;
 mod group_values;
 mod json_object;
 mod key_columns;
+mod lag;
 mod min_max;
 mod multiset;
 mod packed_keys;

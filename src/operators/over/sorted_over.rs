@@ -114,8 +114,8 @@ impl<K: RankKey> SortedOver<K> {
         let mut pair = 0..;
         for (old_rows, new_rows) in old.starts.windows(2).zip(new.starts.windows(2)) {
             (old_rows[0]..old_rows[1]).filter(|at| gone[*at]).for_each(|at| changes.old_row(RowKind::Delete, at));
-            for at in new_rows[0]..new_rows[1] {
-                let Some(place) = stayed[at] else {
+            for (at, place) in stayed.iter().enumerate().take(new_rows[1]).skip(new_rows[0]) {
+                let Some(place) = *place else {
                     changes.new_row(RowKind::Insert, at);
                     continue;
                 };

@@ -11,7 +11,6 @@ const MISSING: &[&str] = &[
     "HOP_PROCTIME",
     "HOP_ROWTIME",
     "HOP_START",
-    "LAG",
     "LEAD",
     "NTILE",
     "OBJECT_OF",

@@ -71,7 +71,7 @@ impl ExprBinder<'_, '_> {
         if let Some(over) = over {
             return self.over_call(&name, &call, filter.as_deref(), over);
         }
-        if RANK_FUNCTIONS.contains(&name.to_uppercase().as_str()) {
+        if RANK_FUNCTIONS.contains(&name.to_uppercase().as_str()) || name.eq_ignore_ascii_case("LAG") {
             let error = Error::new(ErrorKind::Syntax, format!("{name} needs OVER"));
             return Err(error.with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
         }

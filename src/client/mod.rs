@@ -13,6 +13,8 @@ mod entry;
 pub mod explain;
 mod flush;
 mod fold;
+#[cfg(test)]
+mod function_docs;
 mod job;
 mod live;
 mod output;

@@ -20,6 +20,10 @@ struct Session {
 }
 
 impl TableResolver for Session {
+    fn current_database(&self) -> String {
+        "default_database".to_string()
+    }
+
     fn resolve(&self, name: &Name) -> Result<ResolvedRelation> {
         let key = name.parts.last().expect("a name has parts");
         let unknown = || Error::new(ErrorKind::UndefinedTable, format!("table \"{key}\" not found"));

@@ -22,6 +22,9 @@ pub enum ResolvedRelation {
 pub trait TableResolver {
     /// What the name stands for; an error (with the name's place and near names) if nothing.
     fn resolve(&self, name: &Name) -> Result<ResolvedRelation>;
+
+    /// The database that names without one are looked up in.
+    fn current_database(&self) -> String;
 }
 
 impl TableResolver for CatalogManager {
@@ -31,6 +34,10 @@ impl TableResolver for CatalogManager {
             CatalogEntry::Table(table) => ResolvedRelation::Table(path, table),
             CatalogEntry::View(view) => ResolvedRelation::View(path, view),
         })
+    }
+
+    fn current_database(&self) -> String {
+        CatalogManager::current_database(self).to_string()
     }
 }
 

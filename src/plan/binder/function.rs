@@ -68,6 +68,10 @@ impl ExprBinder<'_, '_> {
         }
         let (name, args) = super::json::aggregate_parts(name, args);
         let call = call_parts(&name, &args)?;
+        if name.eq_ignore_ascii_case("CURRENT_DATABASE") && call.args.is_empty() {
+            let database = Value::String(self.binder.cx.tables.current_database());
+            return Ok(Expr::literal(database, crate::types::DataType::string().with_nullable(false)));
+        }
         if let Some(over) = over {
             return self.over_call(&name, &call, filter.as_deref(), over);
         }

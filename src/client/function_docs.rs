@@ -1,0 +1,316 @@
+//! `docs/functions.md`: every function with how it is called, an example and what the example gives. The examples are run.
+
+use futures::executor::block_on;
+
+use super::Session;
+use crate::expr::builtin_functions;
+
+/// What examples aggregate.
+const ROWS: &str = "FROM (VALUES ('a', 1, TRUE), ('b', 2, FALSE), ('c', 4, TRUE)) AS t(k, n, ok)";
+
+/// An example of each function. Those that begin with SELECT get the rows above behind them.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("%", "7 % 3"),
+    ("*", "2 * 3.5"),
+    ("+", "DATE '2024-01-31' + INTERVAL '1' MONTH"),
+    ("-", "5 - 7"),
+    ("/", "7 / 2"),
+    ("<", "1 < 2.5"),
+    ("<=", "'a' <= 'b'"),
+    ("<>", "1 <> 2"),
+    ("=", "ROW(1, 'a') = ROW(1, 'a')"),
+    (">", "DATE '2024-01-02' > DATE '2024-01-01'"),
+    (">=", "2 >= 2"),
+    ("ABS", "ABS(-1.5)"),
+    ("ACOS", "ACOS(1)"),
+    ("APPROX_COUNT_DISTINCT", "SELECT APPROX_COUNT_DISTINCT(n)"),
+    ("ARRAY", "ARRAY[1, 2, 3]"),
+    ("ARRAY_AGG", "SELECT ARRAY_AGG(n)"),
+    ("ARRAY_APPEND", "ARRAY_APPEND(ARRAY[1, 2], 3)"),
+    ("ARRAY_CONCAT", "ARRAY_CONCAT(ARRAY[1, 2], ARRAY[3])"),
+    ("ARRAY_CONTAINS", "ARRAY_CONTAINS(ARRAY[1, 2], 2)"),
+    ("ARRAY_DISTINCT", "ARRAY_DISTINCT(ARRAY[1, 2, 1])"),
+    ("ARRAY_EXCEPT", "ARRAY_EXCEPT(ARRAY[1, 2, 3], ARRAY[2])"),
+    ("ARRAY_INTERSECT", "ARRAY_INTERSECT(ARRAY[1, 2, 3], ARRAY[3, 2])"),
+    ("ARRAY_JOIN", "ARRAY_JOIN(ARRAY['a', 'b'], '-')"),
+    ("ARRAY_MAX", "ARRAY_MAX(ARRAY[1, 3, 2])"),
+    ("ARRAY_MIN", "ARRAY_MIN(ARRAY[3, 1, 2])"),
+    ("ARRAY_POSITION", "ARRAY_POSITION(ARRAY['a', 'b'], 'b')"),
+    ("ARRAY_PREPEND", "ARRAY_PREPEND(ARRAY[1, 2], 0)"),
+    ("ARRAY_REMOVE", "ARRAY_REMOVE(ARRAY[1, 2, 1], 1)"),
+    ("ARRAY_REVERSE", "ARRAY_REVERSE(ARRAY[1, 2, 3])"),
+    ("ARRAY_SLICE", "ARRAY_SLICE(ARRAY[1, 2, 3, 4], 2, 3)"),
+    ("ARRAY_SORT", "ARRAY_SORT(ARRAY[3, 1, 2], FALSE)"),
+    ("ARRAY_UNION", "ARRAY_UNION(ARRAY[1, 2], ARRAY[2, 3])"),
+    ("ASCII", "ASCII('a')"),
+    ("ASIN", "ASIN(0)"),
+    ("ATAN", "ATAN(0)"),
+    ("ATAN2", "ATAN2(0, 1)"),
+    ("AVG", "SELECT AVG(n * 1e0)"),
+    ("BIN", "BIN(5)"),
+    ("BITMAP_AND", "BITMAP_AND(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3]))"),
+    ("BITMAP_ANDNOT", "BITMAP_ANDNOT(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3]))"),
+    ("BITMAP_AND_AGG", "SELECT BITMAP_AND_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BITMAP_AND_CARDINALITY_AGG", "SELECT BITMAP_AND_CARDINALITY_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BITMAP_BUILD", "BITMAP_BUILD(ARRAY[3, 1, 3])"),
+    ("BITMAP_BUILD_AGG", "SELECT BITMAP_BUILD_AGG(n)"),
+    ("BITMAP_BUILD_CARDINALITY_AGG", "SELECT BITMAP_BUILD_CARDINALITY_AGG(n)"),
+    ("BITMAP_CARDINALITY", "BITMAP_CARDINALITY(BITMAP_BUILD(ARRAY[3, 1, 3]))"),
+    ("BITMAP_FROM_BYTES", "BITMAP_FROM_BYTES(x'3b3000000100000900010001000900')"),
+    ("BITMAP_OR", "BITMAP_OR(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3]))"),
+    ("BITMAP_OR_AGG", "SELECT BITMAP_OR_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BITMAP_OR_CARDINALITY_AGG", "SELECT BITMAP_OR_CARDINALITY_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BITMAP_TO_ARRAY", "BITMAP_TO_ARRAY(BITMAP_BUILD(ARRAY[3, 1, 3]))"),
+    ("BITMAP_TO_BYTES", "BITMAP_TO_BYTES(BITMAP_BUILD(ARRAY[1, 2]))"),
+    ("BITMAP_TO_STRING", "BITMAP_TO_STRING(BITMAP_BUILD(ARRAY[3, 1, 3]))"),
+    ("BITMAP_XOR", "BITMAP_XOR(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3]))"),
+    ("BITMAP_XOR_AGG", "SELECT BITMAP_XOR_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BITMAP_XOR_CARDINALITY_AGG", "SELECT BITMAP_XOR_CARDINALITY_AGG(BITMAP_BUILD(ARRAY[n, 7]))"),
+    ("BOOL_AND", "SELECT BOOL_AND(ok)"),
+    ("BOOL_OR", "SELECT BOOL_OR(ok)"),
+    ("BTRIM", "BTRIM('xxaxx', 'x')"),
+    ("CARDINALITY", "CARDINALITY(MAP['a', 1, 'b', 2])"),
+    ("CEIL", "CEIL(TIMESTAMP '2024-02-03 04:05:06' TO DAY)"),
+    ("CEILING", "CEILING(1.2)"),
+    ("CHARACTER_LENGTH", "CHARACTER_LENGTH('日本')"),
+    ("CHAR_LENGTH", "CHAR_LENGTH('日本')"),
+    ("CHR", "CHR(65)"),
+    ("COALESCE", "COALESCE(NULL, 'a', 'b')"),
+    ("COLLECT", "SELECT COLLECT(k)"),
+    ("CONCAT", "CONCAT('a', 'b', 'c')"),
+    ("CONCAT_WS", "CONCAT_WS('-', 'a', 'b')"),
+    ("CONVERT_TZ", "CONVERT_TZ('2024-01-01 12:00:00', 'UTC', 'America/Los_Angeles')"),
+    ("COS", "COS(0)"),
+    ("COSH", "COSH(0)"),
+    ("COT", "COT(PI() / 4)"),
+    ("COUNT", "SELECT COUNT(*)"),
+    ("DATE_FORMAT", "DATE_FORMAT(TIMESTAMP '2024-02-03 04:05:06', 'dd.MM.yyyy')"),
+    ("DAYOFMONTH", "DAYOFMONTH(DATE '2024-02-03')"),
+    ("DAYOFWEEK", "DAYOFWEEK(DATE '2024-02-03')"),
+    ("DAYOFYEAR", "DAYOFYEAR(DATE '2024-02-03')"),
+    ("DECODE", "DECODE(x'6162', 'UTF-8')"),
+    ("DEGREES", "DEGREES(PI())"),
+    ("E", "E()"),
+    ("ELEMENT", "ELEMENT(ARRAY[7])"),
+    ("ELT", "ELT(2, 'a', 'b')"),
+    ("ENCODE", "ENCODE('ab', 'UTF-8')"),
+    ("ENDSWITH", "ENDSWITH('abc', 'bc')"),
+    ("EVERY", "SELECT EVERY(ok)"),
+    ("EXP", "EXP(0)"),
+    ("EXTRACT", "EXTRACT(MONTH FROM DATE '2024-02-03')"),
+    ("FIELD", "CAST(ROW(1, 'x') AS ROW<a INT, b STRING>).b"),
+    ("FIRST_VALUE", "SELECT FIRST_VALUE(n)"),
+    ("FLOOR", "FLOOR(TIMESTAMP '2024-02-03 04:05:06' TO HOUR)"),
+    ("FROM_BASE64", "FROM_BASE64('YWI=')"),
+    ("FROM_UNIXTIME", "FROM_UNIXTIME(0, 'yyyy')"),
+    ("GREATEST", "GREATEST(1, 3, 2)"),
+    ("HASH_CODE", "HASH_CODE('abc')"),
+    ("HEX", "HEX(255)"),
+    ("HOUR", "HOUR(TIMESTAMP '2024-02-03 04:05:06')"),
+    ("IF", "IF(1 < 2, 'yes', 'no')"),
+    ("IFNULL", "IFNULL(NULL, 1)"),
+    ("INET_ATON", "INET_ATON('127.0.0.1')"),
+    ("INET_NTOA", "INET_NTOA(2130706433)"),
+    ("INITCAP", "INITCAP('hello world')"),
+    ("INSTR", "INSTR('abcabc', 'c', 1, 2)"),
+    ("IS DISTINCT FROM", "1 IS DISTINCT FROM NULL"),
+    ("IS FALSE", "(1 > 2) IS FALSE"),
+    ("IS JSON", "'{\"a\": 1}' IS JSON"),
+    ("IS JSON ARRAY", "'[1]' IS JSON ARRAY"),
+    ("IS JSON OBJECT", "'[1]' IS JSON OBJECT"),
+    ("IS JSON SCALAR", "'1' IS JSON SCALAR"),
+    ("IS NOT DISTINCT FROM", "1 IS NOT DISTINCT FROM NULL"),
+    ("IS NOT FALSE", "(1 > 2) IS NOT FALSE"),
+    ("IS NOT NULL", "1 IS NOT NULL"),
+    ("IS NOT TRUE", "(1 > 2) IS NOT TRUE"),
+    ("IS NOT UNKNOWN", "(1 > 2) IS NOT UNKNOWN"),
+    ("IS NULL", "1 IS NULL"),
+    ("IS TRUE", "(1 > 2) IS TRUE"),
+    ("IS UNKNOWN", "(1 > 2) IS UNKNOWN"),
+    ("IS_ALPHA", "IS_ALPHA('abc')"),
+    ("IS_DECIMAL", "IS_DECIMAL('1.5')"),
+    ("IS_DIGIT", "IS_DIGIT('15')"),
+    ("ITEM", "MAP['a', 1]['a']"),
+    ("JSON", "JSON_ARRAY(JSON('{\"a\": 1}'))"),
+    ("JSON_ARRAY", "JSON_ARRAY(1, 'a', NULL NULL ON NULL)"),
+    ("JSON_ARRAYAGG", "SELECT JSON_ARRAYAGG(n)"),
+    ("JSON_ARRAYAGG_NULL_ON_NULL", "SELECT JSON_ARRAYAGG(NULLIF(n, 2) NULL ON NULL)"),
+    ("JSON_EXISTS", "JSON_EXISTS('{\"a\": 1}', '$.a')"),
+    ("JSON_OBJECT", "JSON_OBJECT('a' VALUE 1, 'b' VALUE 'x')"),
+    ("JSON_OBJECTAGG", "SELECT JSON_OBJECTAGG(KEY k VALUE n)"),
+    ("JSON_OBJECTAGG_ABSENT_ON_NULL", "SELECT JSON_OBJECTAGG(KEY k VALUE NULLIF(n, 2) ABSENT ON NULL)"),
+    ("JSON_QUERY", "JSON_QUERY('{\"a\": [1, 2]}', '$.a')"),
+    ("JSON_QUOTE", "JSON_QUOTE('a\"b')"),
+    ("JSON_STRING", "JSON_STRING(ARRAY[1, 2])"),
+    ("JSON_UNQUOTE", "JSON_UNQUOTE('\"a\\u0062\"')"),
+    ("JSON_VALUE", "JSON_VALUE('{\"a\": {\"b\": 1}}', 'lax $.a.b' RETURNING INT DEFAULT 0 ON EMPTY)"),
+    ("LAST_VALUE", "SELECT LAST_VALUE(n)"),
+    ("LEAST", "LEAST(1, 3, 2)"),
+    ("LEFT", "LEFT('abc', 2)"),
+    ("LIKE", "'abc' LIKE 'a%'"),
+    ("LISTAGG", "SELECT LISTAGG(k, '-')"),
+    ("LN", "LN(1)"),
+    ("LOCATE", "LOCATE('b', 'abc')"),
+    ("LOG", "LOG(2, 8)"),
+    ("LOG10", "LOG10(100)"),
+    ("LOG2", "LOG2(8)"),
+    ("LOWER", "LOWER('ABC')"),
+    ("LPAD", "LPAD('7', 3, '0')"),
+    ("LTRIM", "LTRIM('  a')"),
+    ("MAP", "MAP['a', 1, 'b', 2]"),
+    ("MAP_ENTRIES", "MAP_ENTRIES(MAP['a', 1])"),
+    ("MAP_FROM_ARRAYS", "MAP_FROM_ARRAYS(ARRAY['a', 'b'], ARRAY[1, 2])"),
+    ("MAP_KEYS", "MAP_KEYS(MAP['a', 1, 'b', 2])"),
+    ("MAP_UNION", "MAP_UNION(MAP['a', 1], MAP['a', 2, 'b', 3])"),
+    ("MAP_VALUES", "MAP_VALUES(MAP['a', 1, 'b', 2])"),
+    ("MAX", "SELECT MAX(n)"),
+    ("MAX_BY", "SELECT MAX_BY(k, n)"),
+    ("MD5", "MD5('')"),
+    ("MEDIAN", "SELECT MEDIAN(n)"),
+    ("MIN", "SELECT MIN(n)"),
+    ("MINUTE", "MINUTE(TIMESTAMP '2024-02-03 04:05:06')"),
+    ("MIN_BY", "SELECT MIN_BY(k, n)"),
+    ("MOD", "MOD(7, 3)"),
+    ("MONTH", "MONTH(DATE '2024-02-03')"),
+    ("NEGATE", "-(1 + 2)"),
+    ("NULLIF", "NULLIF(1, 1)"),
+    ("OVERLAY", "OVERLAY('abcdef' PLACING 'X' FROM 2 FOR 3)"),
+    ("PARSE_JSON", "PARSE_JSON('{\"b\": 1, \"a\": [2]}')"),
+    ("PARSE_URL", "PARSE_URL('http://host/path?k=v', 'QUERY', 'k')"),
+    ("PERCENTILE", "SELECT PERCENTILE(n, 0.25)"),
+    ("PI", "PI()"),
+    ("POSITION", "POSITION('b' IN 'abc')"),
+    ("POWER", "POWER(2, 10)"),
+    ("PRINTF", "PRINTF('%05.1f|%s', 3.14159e0, 'x')"),
+    ("QUARTER", "QUARTER(DATE '2024-05-03')"),
+    ("RADIANS", "RADIANS(180)"),
+    ("REGEXP", "REGEXP('abc', '^a.c$')"),
+    ("REGEXP_COUNT", "REGEXP_COUNT('abcab', 'ab')"),
+    ("REGEXP_EXTRACT", "REGEXP_EXTRACT('k=v', '(.)=(.)', 2)"),
+    ("REGEXP_EXTRACT_ALL", "REGEXP_EXTRACT_ALL('a1b2', '([0-9])')"),
+    ("REGEXP_INSTR", "REGEXP_INSTR('abc', '[bc]')"),
+    ("REGEXP_REPLACE", "REGEXP_REPLACE('a1b2', '[0-9]', '_')"),
+    ("REGEXP_SUBSTR", "REGEXP_SUBSTR('abc1', '[a-z]+')"),
+    ("REPEAT", "REPEAT('ab', 2)"),
+    ("REPLACE", "REPLACE('abc', 'b', 'x')"),
+    ("REVERSE", "REVERSE('abc')"),
+    ("RIGHT", "RIGHT('abc', 2)"),
+    ("ROUND", "ROUND(2.345, 2)"),
+    ("ROW", "ROW(1, 'a')"),
+    ("RPAD", "RPAD('7', 3, '0')"),
+    ("RTRIM", "RTRIM('a  ')"),
+    ("SECOND", "SECOND(TIMESTAMP '2024-02-03 04:05:06')"),
+    ("SHA1", "SHA1('')"),
+    ("SHA2", "SHA2('', 224)"),
+    ("SHA224", "SHA224('')"),
+    ("SHA256", "SHA256('')"),
+    ("SHA384", "SHA384('')"),
+    ("SHA512", "SHA512('')"),
+    ("SIGN", "SIGN(-1.5)"),
+    ("SIMILAR TO", "'abc' SIMILAR TO '(a|x)%'"),
+    ("SIN", "SIN(0)"),
+    ("SINGLE_VALUE", "SELECT SINGLE_VALUE(n) FILTER (WHERE n = 2)"),
+    ("SINH", "SINH(0)"),
+    ("SPLIT", "SPLIT('a,b', ',')"),
+    ("SPLIT_INDEX", "SPLIT_INDEX('a,b', ',', 1)"),
+    ("SQRT", "SQRT(4)"),
+    ("STARTSWITH", "STARTSWITH('abc', 'ab')"),
+    ("STDDEV", "SELECT STDDEV(n * 1e0)"),
+    ("STDDEV_POP", "SELECT STDDEV_POP(n * 1e0)"),
+    ("STDDEV_SAMP", "SELECT STDDEV_SAMP(n * 1e0)"),
+    ("STR_TO_MAP", "STR_TO_MAP('a=1,b=2')"),
+    ("SUBSTR", "SUBSTR('abcde', 2, 3)"),
+    ("SUBSTRING", "SUBSTRING('abcde' FROM 2 FOR 3)"),
+    ("SUM", "SELECT SUM(n)"),
+    ("TAN", "TAN(0)"),
+    ("TANH", "TANH(0)"),
+    ("TIMESTAMPADD", "TIMESTAMPADD(MONTH, 1, DATE '2024-01-31')"),
+    ("TIMESTAMPDIFF", "TIMESTAMPDIFF(DAY, DATE '2024-01-01', DATE '2024-03-01')"),
+    ("TO_BASE64", "TO_BASE64('ab')"),
+    ("TO_DATE", "TO_DATE('03/02/2024', 'dd/MM/yyyy')"),
+    ("TO_TIMESTAMP", "TO_TIMESTAMP('2024-02-03 04:05:06')"),
+    ("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ(0, 3)"),
+    ("TRANSLATE", "TRANSLATE('abc', 'ab', 'xy')"),
+    ("TRIM", "TRIM(BOTH 'x' FROM 'xxaxx')"),
+    ("TRUNCATE", "TRUNCATE(2.345, 2)"),
+    ("TRY_PARSE_JSON", "TRY_PARSE_JSON('no json')"),
+    ("TYPEOF", "TYPEOF(ARRAY[1])"),
+    ("UNHEX", "UNHEX('6162')"),
+    ("UNIX_TIMESTAMP", "UNIX_TIMESTAMP('1970-01-02 00:00:00')"),
+    ("UPPER", "UPPER('abc')"),
+    ("URL_DECODE", "URL_DECODE('a%20b')"),
+    ("URL_ENCODE", "URL_ENCODE('a b&c')"),
+    ("VARIANCE", "SELECT VARIANCE(n * 1e0)"),
+    ("VAR_POP", "SELECT VAR_POP(n * 1e0)"),
+    ("VAR_SAMP", "SELECT VAR_SAMP(n * 1e0)"),
+    ("WEEK", "WEEK(DATE '2024-02-03')"),
+    ("YEAR", "YEAR(DATE '2024-02-03')"),
+    ("||", "'a' || 'b'"),
+];
+
+/// Functions whose results change from call to call, or that need a stream.
+const WITHOUT_EXAMPLE: &[&str] = &[
+    "CURRENT_DATE",
+    "CURRENT_ROW_TIMESTAMP",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_WATERMARK",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "NOW",
+    "PROCTIME",
+    "RAND",
+    "RAND_INTEGER",
+    "UUID",
+];
+
+/// The page.
+fn page() -> String {
+    let session = Session::new();
+    let registry = builtin_functions();
+    let mut page = String::from(
+        "# Functions\n\nEvery built-in function, how it is called, and an example with its result. Made from the registry by a test \
+         (`src/client/function_docs.rs`), which also runs the examples. Aggregates in examples run over the rows \
+         `(VALUES ('a', 1, TRUE), ('b', 2, FALSE), ('c', 4, TRUE)) AS t(k, n, ok)`.\n\n| function | called as | example | result |\n|---|---|---|---|\n",
+    );
+    for name in registry.names() {
+        let signatures = match (registry.scalar(&name), registry.aggregate(&name)) {
+            (Some(function), _) => function.signatures().to_string(),
+            (None, Some(function)) => function.signatures().to_string(),
+            (None, None) => panic!("{name} is registered as nothing"),
+        };
+        let example = EXAMPLES.iter().find(|(known, _)| *known == name).map(|(_, example)| *example);
+        let (example, result) = match example {
+            None if WITHOUT_EXAMPLE.contains(&name.as_str()) => (String::new(), String::new()),
+            None => panic!("{name} has no example in src/client/function_docs.rs"),
+            Some(example) => {
+                let sql = if example.starts_with("SELECT") { format!("{example} {ROWS}") } else { format!("SELECT {example}") };
+                let rows = block_on(async { session.query(&sql).await?.collect_text().await });
+                let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
+                let written = example.strip_prefix("SELECT ").unwrap_or(example);
+                (code(written), code(&rows[0][0]))
+            }
+        };
+        let signatures: Vec<String> = signatures.lines().map(code).collect();
+        page.push_str(&format!("| {} | {} | {example} | {result} |\n", code(&name), signatures.join("<br>")));
+    }
+    page
+}
+
+/// A text as code in a table: a bar ends a cell otherwise.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('|', "\\|"))
+}
+
+#[test]
+fn the_page_of_functions_is_up_to_date() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/functions.md");
+    let page = page();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, page).unwrap();
+        return;
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/functions.md is not up to date: run UPDATE_EXPECT=1 cargo test --lib function_docs");
+}

@@ -327,7 +327,8 @@ fn overs() {
         let order_keys = vec![SortKey { column: TIME, descending: false, nulls_first: true }];
         let over = OverSpec { partition_keys: vec![NAME], order_keys, frame, calls: vec![sum()] };
         let strategy = OverStrategy::EventTime(TIME);
-        let spec = OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input: Arc::new(schema()) });
+        let spec =
+            OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input: Arc::new(schema()), emit_update_before: true });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
     }
 }

@@ -255,6 +255,7 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "CURRENT_TIME",
     "CURRENT_TIMESTAMP",
     "CURRENT_WATERMARK",
+    "LAG",
     "LOCALTIME",
     "LOCALTIMESTAMP",
     "NOW",

@@ -186,11 +186,11 @@ impl MapWriter {
         let ArrowType::Struct(fields) = field.data_type().clone() else { return Err(Error::internal("entries are a struct")) };
         let keys = take(keys, &UInt32Array::from(self.keys), None)?;
         let values = take(values, &UInt32Array::from(self.values), None)?;
-        if keys.null_count() > 0 {
+        if keys.logical_null_count() > 0 {
             return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
         }
         let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));
-        let entries = StructArray::new(fields, vec![keys, values], None);
+        let entries = StructArray::try_new(fields, vec![keys, values], None)?;
         Ok(Arc::new(MapArray::new(field, OffsetBuffer::from_lengths(self.lengths), entries, nulls, false)))
     }
 }

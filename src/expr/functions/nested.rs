@@ -80,7 +80,7 @@ fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Da
     let of_parity = |parity: usize| args.iter().skip(parity).step_by(2).cloned().collect::<Vec<Datum>>();
     let keys = row_major(&of_parity(0), rows.count)?;
     let values = row_major(&of_parity(1), rows.count)?;
-    if keys.null_count() > 0 {
+    if keys.logical_null_count() > 0 {
         return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
     }
     let width = args.len() / 2;
@@ -96,7 +96,7 @@ fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Da
         lengths.push(kept.len() - before);
     }
     let kept = UInt32Array::from(kept);
-    let entries = StructArray::new(fields, vec![take(&keys, &kept, None)?, take(&values, &kept, None)?], None);
+    let entries = StructArray::try_new(fields, vec![take(&keys, &kept, None)?, take(&values, &kept, None)?], None)?;
     let map = MapArray::new(field, OffsetBuffer::from_lengths(lengths), entries, None, false);
     Ok(rows.finish(Arc::new(map)))
 }

@@ -97,7 +97,7 @@ impl ExprBinder<'_, '_> {
             "JSON_EXISTS" => {
                 let mut bound = self.bind_all(call.values.iter().copied())?;
                 bound.push(self.clause_word(&call, "ON_ERROR", "FALSE")?);
-                self.refuse_words(&name, &bound[2..], &["TRUE", "FALSE", "UNKNOWN", "ERROR"])?;
+                self.refuse_words(&name, bound.get(2..).unwrap_or_default(), &["TRUE", "FALSE", "UNKNOWN", "ERROR"])?;
                 self.binder.call(&name, bound)
             }
             "JSON_QUERY" => {

@@ -56,6 +56,12 @@ impl JoinSide {
         })
     }
 
+    /// Lets go of all rows, when no more come.
+    pub(super) fn forget(&mut self) {
+        self.rows.clear();
+        self.unlinked = false;
+    }
+
     /// Makes room for this many keys.
     pub(super) fn resize(&mut self, num_keys: usize) {
         if self.heads.len() < num_keys {

@@ -1,6 +1,6 @@
 //! JSON_VALUE, JSON_QUERY and JSON_EXISTS: what a JSON path finds in a text.
 //!
-//! The binder passes the clauses by position; [`JSON_VALUE`]'s are: text, path, a NULL of the RETURNING type, what happens ON EMPTY and its
+//! The binder passes the clauses by position; `JSON_VALUE`'s are: text, path, a NULL of the RETURNING type, what happens ON EMPTY and its
 //! DEFAULT, what happens ON ERROR and its DEFAULT.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Top-N: the first rows of each partition in an order, as data comes and goes.
 //!
-//! One operator for each [`RankStrategy`](crate::stream_graph::RankStrategy): [`TopN`] where rows compete by their keys, [`FirstRows`],
+//! One operator for each [`RankStrategy`]: [`TopN`] where rows compete by their keys, [`FirstRows`],
 //! [`LastRows`] and [`EarliestRows`] where one row of a partition stays, [`WindowRank`] where a window decides when it is over. Rows are
 //! kept in a [`RowStore`](crate::runtime::state::RowStore), what orders them beside it.
 

@@ -105,7 +105,7 @@ impl CheckpointStore {
         written.map(drop).map_err(|cause| self.failed("write", file, cause))
     }
 
-    /// Begins a file that is there once [`Upload::complete`] has returned.
+    /// Begins a file that is there once `Upload::complete` has returned.
     pub fn upload(&self, file: &str) -> Upload {
         Upload { store: self.clone(), file: file.to_string(), buffer: Vec::new(), parts: None, written: 0 }
     }

@@ -182,15 +182,32 @@ impl MapWriter {
     }
 
     fn finish(self, keys: &ArrayRef, values: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-        let ArrowType::Map(field, _) = data_type.to_arrow() else { return Err(Error::internal("a MAP is a map")) };
-        let ArrowType::Struct(fields) = field.data_type().clone() else { return Err(Error::internal("entries are a struct")) };
         let keys = take(keys, &UInt32Array::from(self.keys), None)?;
         let values = take(values, &UInt32Array::from(self.values), None)?;
-        if keys.logical_null_count() > 0 {
-            return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
-        }
+        refuse_null_keys(&keys)?;
         let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));
-        let entries = StructArray::try_new(fields, vec![keys, values], None)?;
-        Ok(Arc::new(MapArray::new(field, OffsetBuffer::from_lengths(self.lengths), entries, nulls, false)))
+        maps_of(data_type, keys, values, self.lengths, nulls)
     }
+}
+
+/// Refuses NULL as a key, also where it has no type.
+pub(super) fn refuse_null_keys(keys: &ArrayRef) -> Result<()> {
+    if keys.logical_null_count() > 0 {
+        return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
+    }
+    Ok(())
+}
+
+/// Maps of a type from their entries side by side, and how many each has.
+pub(super) fn maps_of(
+    data_type: &DataType,
+    keys: ArrayRef,
+    values: ArrayRef,
+    lengths: Vec<usize>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let ArrowType::Map(field, _) = data_type.to_arrow() else { return Err(Error::internal("a MAP is a map")) };
+    let ArrowType::Struct(fields) = field.data_type().clone() else { return Err(Error::internal("entries are a struct")) };
+    let entries = StructArray::try_new(fields, vec![keys, values], None)?;
+    Ok(Arc::new(MapArray::new(field, OffsetBuffer::from_lengths(lengths), entries, nulls, false)))
 }

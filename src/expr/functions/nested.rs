@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, MapArray, StructArray, UInt32Array, make_comparator};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StructArray, UInt32Array, make_comparator};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{interleave, take};
 use arrow::datatypes::{DataType as ArrowType, Fields, Int32Type};
 
 use super::args::{Numbers, Rows};
 use super::builtin::{Builtin, any_nullable, by_args, coerce};
+use super::maps::{maps_of, refuse_null_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
 use crate::expr::values::field_of;
@@ -75,14 +76,10 @@ fn bind_map(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 /// Entries row by row; of equal keys the last counts.
 fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
     let rows = Rows::of(args, context);
-    let ArrowType::Map(field, _) = data_type.to_arrow() else { return Err(Error::internal("a MAP is a map")) };
-    let ArrowType::Struct(fields) = field.data_type().clone() else { return Err(Error::internal("entries are a struct")) };
     let of_parity = |parity: usize| args.iter().skip(parity).step_by(2).cloned().collect::<Vec<Datum>>();
     let keys = row_major(&of_parity(0), rows.count)?;
     let values = row_major(&of_parity(1), rows.count)?;
-    if keys.logical_null_count() > 0 {
-        return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
-    }
+    refuse_null_keys(&keys)?;
     let width = args.len() / 2;
     let order = make_comparator(keys.as_ref(), keys.as_ref(), Default::default())?;
     let mut kept = Vec::with_capacity(keys.len());
@@ -96,9 +93,7 @@ fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Da
         lengths.push(kept.len() - before);
     }
     let kept = UInt32Array::from(kept);
-    let entries = StructArray::try_new(fields, vec![take(&keys, &kept, None)?, take(&values, &kept, None)?], None)?;
-    let map = MapArray::new(field, OffsetBuffer::from_lengths(lengths), entries, None, false);
-    Ok(rows.finish(Arc::new(map)))
+    Ok(rows.finish(maps_of(data_type, take(&keys, &kept, None)?, take(&values, &kept, None)?, lengths, None)?))
 }
 
 /// A ROW names its fields as Flink does: EXPR$0, EXPR$1 …

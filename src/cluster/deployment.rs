@@ -152,6 +152,7 @@ fn chained_operator(vertex: &JobVertex, index: usize) -> ChainedOperator {
         id: operator.id,
         name: operator.name.clone(),
         spec: operator.spec.clone(),
+        state_ttl_ms: operator.state_ttl_ms.clone(),
         links: next.chain(results).collect(),
     }
 }

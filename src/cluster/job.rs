@@ -130,6 +130,8 @@ pub struct VertexMetrics {
     pub late_rows: u64,
     /// Records that a format skipped, over all operators.
     pub skipped_records: u64,
+    /// Entries of state whose time to live was over, over all operators.
+    pub expired: u64,
 }
 
 impl VertexMetrics {
@@ -164,6 +166,7 @@ impl VertexMetrics {
             parallelism,
             late_rows: sum(|operator| operator.late_rows),
             skipped_records: sum(|operator| operator.skipped_records),
+            expired: sum(|operator| operator.expired),
             total,
         }
     }
@@ -193,6 +196,7 @@ fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetrics
         sum.late_rows += operator.late_rows;
         sum.skipped_records += operator.skipped_records;
         sum.dropped_rows += operator.dropped_rows;
+        sum.expired += operator.expired;
     }
     left
 }

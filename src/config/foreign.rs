@@ -41,7 +41,6 @@ const FOREIGN: &[Foreign] = &[
     only("table.exec.emit.allow-lateness", &["0", "0 ms", "0 s"], "delay the watermark instead"),
     only("table.exec.sink.nested-constraint-enforcer", &["ignore"], "filter in the query"),
     inert("table.exec.sink.rowtime-inserter", "sinks take the columns as they are"),
-    only("table.exec.state.ttl", &["0", "0 ms", "0 s"], "state is kept as long as the query needs it"),
     inert("table.exec.async-state.enabled", "state is in memory"),
     inert("table.exec.mini-batch.allow-latency", BATCHED),
     inert("table.exec.mini-batch.enabled", BATCHED),

@@ -42,6 +42,8 @@ pub const SETTINGS: &[Setting] = &[
     FAILURE_RATE_DELAY,
     SOURCE_IDLE_TIMEOUT,
     CDC_EVENTS_DUPLICATE,
+    STATE_TTL,
+    STATE_UNBOUNDED,
     LATENCY_INTERVAL,
     NOT_NULL_ENFORCER,
     TYPE_LENGTH_ENFORCER,
@@ -302,6 +304,20 @@ pub const SOURCE_IDLE_TIMEOUT: Setting = Setting {
     setting_type: SettingType::Duration,
     default: "0 ms",
     doc: "A split without rows for so long no longer holds back the watermark; 0 = never left out.",
+};
+/// Time to live of state.
+pub const STATE_TTL: Setting = Setting {
+    key: "table.exec.state.ttl",
+    setting_type: SettingType::Duration,
+    default: "0 ms",
+    doc: "State that is not written for so long, by the clock, is dropped, where nothing else bounds it; 0 = kept for ever. The hint STATE_TTL goes before it.",
+};
+/// State without a bound.
+pub const STATE_UNBOUNDED: Setting = Setting {
+    key: "flott.state.unbounded",
+    setting_type: SettingType::OneOf(&["WARN", "ALLOW", "FORBID"]),
+    default: "WARN",
+    doc: "What is said of a query that keeps ever more state, since nothing bounds it: a warning, nothing, or an error.",
 };
 /// Latency.
 pub const LATENCY_INTERVAL: Setting = Setting {

@@ -40,6 +40,7 @@ pub fn operator_context(clock: Arc<VirtualClock>, index: u32, parallelism: u32) 
         parallelism,
         max_parallelism: 128,
         key_groups: KeyGroupRange::of_subtask(SubtaskIndex(index), parallelism, 128),
+        state_ttl_ms: Vec::new(),
         configuration: Arc::new(Configuration::default()),
         job_start_ms: 0,
         restored: None,

@@ -101,7 +101,7 @@ fn vertex(graph: &StreamGraph, chain: &Chain, id: VertexId, ids: &BTreeMap<Strea
         name: node.name.clone(),
         description: node.description.clone(),
         spec: node.spec.clone(),
-        state_ttl_ms: node.state_ttl_ms,
+        state_ttl_ms: node.state_ttl_ms.clone(),
         schema: node.schema.clone(),
         changelog: node.changelog,
     };

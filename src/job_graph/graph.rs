@@ -59,8 +59,8 @@ pub struct ChainedOperator {
     pub description: String,
     /// What it is.
     pub spec: OperatorSpec,
-    /// State older than this may be dropped; none = kept for ever.
-    pub state_ttl_ms: Option<u64>,
+    /// State of each input that is not written for so long is dropped, milliseconds; 0, or none for an input = kept for ever.
+    pub state_ttl_ms: Vec<u64>,
     /// Output columns.
     pub schema: SchemaRef,
     /// Which changes it emits.

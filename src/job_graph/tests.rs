@@ -21,7 +21,8 @@ fn graph(parallelism: &[u32], edges: &[(u32, u32)]) -> StreamGraph {
         max_parallelism: 128,
         chaining: ChainingStrategy::Always,
         slot_sharing_group: "default".into(),
-        state_ttl_ms: None,
+        state_ttl_ms: Vec::new(),
+        state: None,
         schema: Default::default(),
         changelog: ChangelogMode::InsertOnly,
     };

@@ -428,6 +428,7 @@ fn joins_of_tables() {
                 left_schema: Arc::new(schema()),
                 right_schema: Arc::new(schema()),
                 output: vec![NAME, VALUE, 5 + VALUE],
+                ttl: [None; 2],
             }));
             Case::new(spec, 2, Some(NAME), events(2, retracts, false)).check();
         }

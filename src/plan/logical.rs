@@ -110,6 +110,8 @@ pub enum LogicalPlan {
         aggregates: Vec<AggregateCall>,
         /// Output columns.
         schema: SchemaRef,
+        /// How long a group without new rows is kept, milliseconds, where a hint says so.
+        ttl: Option<u64>,
     },
     /// GROUP BY of a window: made by a rule from Aggregate over a window table function.
     WindowAggregate {
@@ -151,6 +153,8 @@ pub enum LogicalPlan {
         condition: Expr,
         /// Output columns.
         schema: SchemaRef,
+        /// How long the rows of each input are kept, milliseconds, where a hint says so.
+        ttl: [Option<u64>; 2],
     },
     /// A join of rows of the same window: made by a rule from Join. Output: `spec.output`.
     WindowJoin {
@@ -310,16 +314,16 @@ impl LogicalPlan {
                 LogicalPlan::WindowTableFunction { input: boxed(input)?, window, schema }
             }
             LogicalPlan::Unnest { input, spec, schema } => LogicalPlan::Unnest { input: boxed(input)?, spec, schema },
-            LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
-                LogicalPlan::Aggregate { input: boxed(input)?, keys, aggregates, schema }
+            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
+                LogicalPlan::Aggregate { input: boxed(input)?, keys, aggregates, schema, ttl }
             }
             LogicalPlan::WindowAggregate { input, spec, schema } => {
                 LogicalPlan::WindowAggregate { input: boxed(input)?, spec, schema }
             }
             LogicalPlan::Over { input, spec, schema } => LogicalPlan::Over { input: boxed(input)?, spec, schema },
             LogicalPlan::Rank { input, spec, schema } => LogicalPlan::Rank { input: boxed(input)?, spec, schema },
-            LogicalPlan::Join { left, right, join_type, condition, schema } => {
-                LogicalPlan::Join { left: boxed(left)?, right: boxed(right)?, join_type, condition, schema }
+            LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
+                LogicalPlan::Join { left: boxed(left)?, right: boxed(right)?, join_type, condition, schema, ttl }
             }
             LogicalPlan::WindowJoin { left, right, spec, schema } => {
                 LogicalPlan::WindowJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }

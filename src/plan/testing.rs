@@ -228,7 +228,7 @@ pub fn sum(column: usize, name: &str) -> AggregateCall {
 pub fn aggregate(input: LogicalPlan, keys: &[usize], aggregates: Vec<AggregateCall>) -> LogicalPlan {
     let mut schema = input.schema().project(keys);
     schema.fields.extend(aggregates.iter().map(|call| Field::new(&call.name, call.data_type.clone())));
-    LogicalPlan::Aggregate { input: Box::new(input), keys: keys.to_vec(), aggregates, schema: Arc::new(schema) }
+    LogicalPlan::Aggregate { input: Box::new(input), keys: keys.to_vec(), aggregates, schema: Arc::new(schema), ttl: None }
 }
 
 pub fn sort(input: LogicalPlan, keys: &[usize], offset: u64, fetch: Option<u64>) -> LogicalPlan {

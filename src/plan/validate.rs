@@ -53,7 +53,7 @@ fn check_node(plan: &LogicalPlan) -> Check {
             spec.condition.iter().try_for_each(|condition| check_expr(condition, &all))?;
             check_types(&all.project(&spec.kept), schema)
         }
-        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+        LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl: _ } => {
             check_width(keys.len() + aggregates.len(), schema.len())?;
             check_columns(keys, input.schema().len())?;
             check_calls(aggregates, input.schema())

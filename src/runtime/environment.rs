@@ -61,6 +61,8 @@ pub struct OperatorContext {
     pub max_parallelism: u32,
     /// Key groups of this subtask.
     pub key_groups: KeyGroupRange,
+    /// State of each input that is not written for so long is dropped, milliseconds; 0, or none for an input = kept for ever.
+    pub state_ttl_ms: Vec<u64>,
     /// Settings of the job.
     pub configuration: Arc<Configuration>,
     /// When the job was submitted, milliseconds since the epoch.
@@ -86,4 +88,6 @@ pub struct OperatorMetrics {
     pub skipped_records: AtomicU64,
     /// Rows dropped for any other reason that the user allowed (NOT NULL enforcer DROP …).
     pub dropped_rows: AtomicU64,
+    /// Entries of state that were dropped because nobody wrote them for as long as their time to live.
+    pub expired: AtomicU64,
 }

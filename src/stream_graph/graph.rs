@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::OperatorSpec;
+use super::{OperatorSpec, StateContract};
 use crate::types::{ChangelogMode, InputNumber, SchemaRef};
 
 /// A node of a StreamGraph, numbered from 1 in the order of creation, as in Flink.
@@ -70,8 +70,10 @@ pub struct StreamNode {
     pub chaining: ChainingStrategy,
     /// Operators of different groups never share a slot (nor a task).
     pub slot_sharing_group: String,
-    /// State older than this may be dropped; none = kept for ever.
-    pub state_ttl_ms: Option<u64>,
+    /// State of each input that is not written for so long is dropped, milliseconds; 0, or none for an input = kept for ever.
+    pub state_ttl_ms: Vec<u64>,
+    /// What it keeps and what bounds that; none = it keeps nothing.
+    pub state: Option<StateContract>,
     /// Output columns.
     pub schema: SchemaRef,
     /// Which changes it emits.

@@ -5,6 +5,7 @@ mod graph;
 mod over;
 mod rank;
 mod spec;
+mod state;
 mod time_joins;
 
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
@@ -14,4 +15,5 @@ pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SinkSpec, SourceSpec, UnnestSpec,
     WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec, element_columns,
 };
+pub use state::{KeptState, StateBound, StateContract};
 pub use time_joins::{IntervalJoinSpec, WindowColumns, WindowJoinSpec};

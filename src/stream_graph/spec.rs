@@ -358,6 +358,8 @@ pub struct RegularJoinSpec {
     pub right_schema: SchemaRef,
     /// Output columns, of left, then right ones.
     pub output: Vec<usize>,
+    /// How long the rows of each input are kept, milliseconds, where a hint says so.
+    pub ttl: [Option<u64>; 2],
 }
 
 /// Rows of a query whose own key is not the primary key of the sink.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::config::Configuration;
+use crate::config::{Configuration, STATE_TTL};
 use crate::error::{Error, Result};
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::checkpoint::{CheckpointResponder, TaskSnapshot};
@@ -166,6 +166,7 @@ impl TestJob {
             id: self.operator_id(vertex, position),
             name: format!("v{vertex}.{position}"),
             spec: spec.clone(),
+            state_ttl_ms: vec![self.configuration.duration_ms(&STATE_TTL); 2],
             links: if position + 1 < operators.len() {
                 vec![ChainLink::Operator { index: position + 1, input: InputNumber(0) }]
             } else {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::connectors::ScriptedConnectors;
 use super::pretty::{format_batch, parse_batch};
 use crate::clock::{Clock, VirtualClock};
-use crate::config::Configuration;
+use crate::config::{Configuration, STATE_TTL};
 use crate::error::Result;
 use crate::expr::builtin_functions;
 use crate::operators::Operators;
@@ -46,6 +46,7 @@ pub fn context(index: u32, parallelism: u32, configuration: &Configuration, envi
         parallelism,
         max_parallelism,
         key_groups: KeyGroupRange::of_subtask(subtask, parallelism, max_parallelism),
+        state_ttl_ms: vec![configuration.duration_ms(&STATE_TTL); 2],
         configuration: Arc::new(configuration.clone()),
         job_start_ms: 0,
         restored: None,
@@ -197,6 +198,18 @@ impl OperatorHarness {
             Ok(harness)
         };
         (0..parallelism).map(build).collect()
+    }
+
+    /// Entries of state whose time to live was over.
+    #[allow(dead_code)] // read by the tests of operators with a time to live
+    pub fn expired(&self) -> u64 {
+        self.context.metrics.expired.load(Relaxed)
+    }
+
+    /// Bytes of all state.
+    #[allow(dead_code)] // read by the tests of operators with a time to live
+    pub fn state_bytes(&mut self) -> usize {
+        self.operator.state().iter().map(|(_, table)| table.bytes()).sum()
     }
 
     /// Rows that came too late.

@@ -274,7 +274,8 @@ impl Job {
             max_parallelism: 128,
             chaining: ChainingStrategy::Always,
             slot_sharing_group: "default".into(),
-            state_ttl_ms: None,
+            state_ttl_ms: Vec::new(),
+            state: None,
             schema: self.schema.clone(),
             changelog: ChangelogMode::InsertOnly,
         });

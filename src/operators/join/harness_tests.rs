@@ -35,6 +35,7 @@ fn spec(join_type: JoinType, keyed: bool, residual: bool, retracts: bool) -> Reg
         left_schema: schema.clone(),
         right_schema: schema,
         output: if join_type.is_left_only() { vec![0, 1] } else { vec![0, 1, 3, 4] },
+        ttl: [None; 2],
     }
 }
 

@@ -52,8 +52,17 @@ struct Pairs {
 impl RegularJoin {
     /// From its spec.
     pub fn new(spec: RegularJoinSpec, context: &OperatorContext) -> Result<Self> {
-        let RegularJoinSpec { join_type, keys, residual, left_retracts, right_retracts, left_schema, right_schema, output } =
-            spec;
+        let RegularJoinSpec {
+            join_type,
+            keys,
+            residual,
+            left_retracts,
+            right_retracts,
+            left_schema,
+            right_schema,
+            output,
+            ttl: _,
+        } = spec;
         let left_width = left_schema.len();
         let types: Vec<_> = keys.iter().map(|key| left_schema.field(key.left).data_type.to_arrow()).collect();
         let right_types: Vec<_> = keys.iter().map(|key| right_schema.field(key.right).data_type.to_arrow()).collect();

@@ -68,7 +68,9 @@ impl Decorrelation<'_, '_> {
                 let outputs = keys.iter().map(|key| below.outputs[*key].clone()).collect();
                 Ok(Pulled { outputs, ..below })
             }
-            LogicalPlan::Aggregate { input, keys, aggregates, schema } => self.pull_aggregate(*input, &keys, aggregates, &schema),
+            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl: _ } => {
+                self.pull_aggregate(*input, &keys, aggregates, &schema)
+            }
             LogicalPlan::Join { left, right, join_type, condition, .. } => {
                 self.pull_join(*left, *right, join_type, condition, rows_count)
             }
@@ -133,7 +135,7 @@ impl Decorrelation<'_, '_> {
                 }
                 let schema = Arc::new(Schema::new(fields));
                 let (left, right) = (Box::new(below.plan), Box::new(right));
-                let plan = LogicalPlan::Join { left, right, join_type, condition, schema };
+                let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl: [None; 2] };
                 Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             JoinType::Semi | JoinType::Anti if !has_outer(&right) => {
@@ -174,7 +176,7 @@ impl Decorrelation<'_, '_> {
         }
         let (condition, schema) = (conjunction(terms), below.plan.schema().clone());
         let (left, right) = (Box::new(below.plan), Box::new(right));
-        let plan = LogicalPlan::Join { left, right, join_type, condition, schema };
+        let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl: [None; 2] };
         Ok(Pulled { plan, counts: Vec::new(), ..below })
     }
 
@@ -230,7 +232,7 @@ impl Decorrelation<'_, '_> {
         let is_count = |(_, call): &(usize, &AggregateCall)| keys.is_empty() && call.function == "COUNT";
         let counts = aggregates.iter().enumerate().filter(is_count).map(|(at, _)| all_keys.len() + at).collect();
         let schema = Arc::new(Schema::new(fields));
-        let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema };
+        let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema, ttl: None };
         Ok(Pulled { plan, outputs, conditions, counts })
     }
 
@@ -334,6 +336,7 @@ fn inner_join(left: LogicalPlan, right: LogicalPlan, terms: Vec<Expr>) -> Logica
         join_type: JoinType::Inner,
         condition: conjunction(terms),
         schema: Arc::new(Schema::new(fields)),
+        ttl: [None; 2],
     }
 }
 

@@ -150,6 +150,6 @@ impl Grouping {
         fields.extend(calls.iter().map(|call| Field::new(call.name.clone(), call.data_type.clone())));
         let schema = Arc::new(Schema::new(fields));
         let input = if all_columns { input } else { LogicalPlan::project(input, needed.clone(), names.clone()) };
-        LogicalPlan::Aggregate { input: Box::new(input), keys: key_columns, aggregates: calls, schema }
+        LogicalPlan::Aggregate { input: Box::new(input), keys: key_columns, aggregates: calls, schema, ttl: None }
     }
 }

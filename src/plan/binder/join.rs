@@ -137,7 +137,7 @@ pub(super) fn joined_plan(left: LogicalPlan, right: LogicalPlan, join_type: Join
         fields.extend(padded(right.schema(), pad_right));
     }
     let schema = Arc::new(Schema::new(fields));
-    LogicalPlan::Join { left: Box::new(left), right: Box::new(right), join_type, condition, schema }
+    LogicalPlan::Join { left: Box::new(left), right: Box::new(right), join_type, condition, schema, ttl: [None; 2] }
 }
 
 /// Whether a join adds rows of NULLs for the left and for the right side.

@@ -110,6 +110,7 @@ impl Binder<'_> {
             keys: keys.to_vec(),
             aggregates,
             schema: Arc::new(Schema::new(fields)),
+            ttl: None,
         })
     }
 }

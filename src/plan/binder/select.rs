@@ -343,7 +343,7 @@ fn project(input: LogicalPlan, clauses: Clauses, distinct: bool, ordering: &Orde
 pub(super) fn distinct_rows(input: LogicalPlan) -> LogicalPlan {
     let schema = input.schema().clone();
     let keys = (0..schema.len()).collect();
-    LogicalPlan::Aggregate { input: Box::new(input), keys, aggregates: Vec::new(), schema }
+    LogicalPlan::Aggregate { input: Box::new(input), keys, aggregates: Vec::new(), schema, ttl: None }
 }
 
 /// The names with a number behind those that were there already: `a`, `a0`, `a1`.

@@ -1,7 +1,7 @@
 //! The graph in the making: nodes and edges are added here, and equal subplans found again.
 
 use super::sharing::same_rows;
-use crate::config::{MAX_PARALLELISM, PARALLELISM, PIPELINE_NAME};
+use crate::config::{MAX_PARALLELISM, PARALLELISM, PIPELINE_NAME, STATE_TTL};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::changelog::{Changelog, Changes};
 use crate::plan::{LogicalPlan, PlannerContext};
@@ -68,6 +68,8 @@ pub(super) struct Generator<'a> {
     pub cx: &'a PlannerContext<'a>,
     pub parallelism: u32,
     max_parallelism: u32,
+    /// The time to live of state, milliseconds, where no hint says otherwise; 0 = for ever.
+    state_ttl_ms: u64,
     graph: StreamGraph,
     /// What was generated already, so that equal subplans are shared.
     generated: Vec<(&'a LogicalPlan, &'a Changelog, Stream)>,
@@ -83,10 +85,14 @@ impl<'a> Generator<'a> {
         if !(1..=max_parallelism).contains(&parallelism) {
             return Err(out_of_range(PARALLELISM.key, parallelism, max_parallelism));
         }
+        if cx.configuration.duration_ms(&STATE_TTL) > 0 {
+            return Err(Error::unsupported(format!("'{}'", STATE_TTL.key)));
+        }
         Ok(Generator {
             cx,
             parallelism: parallelism as u32,
             max_parallelism: max_parallelism as u32,
+            state_ttl_ms: cx.configuration.duration_ms(&STATE_TTL),
             graph: StreamGraph { configuration: cx.configuration.0.clone(), ..StreamGraph::default() },
             generated: Vec::new(),
         })
@@ -141,6 +147,7 @@ impl<'a> Generator<'a> {
             return Err(error.with_hint(format!("choose another one, or raise '{}'", MAX_PARALLELISM.key)));
         }
         let id = StreamNodeId(self.graph.nodes.len() as u32 + 1);
+        let inputs_with_ttl = node.spec.inputs_with_ttl();
         self.graph.nodes.push(StreamNode {
             id,
             uid: None,
@@ -151,11 +158,20 @@ impl<'a> Generator<'a> {
             max_parallelism: self.max_parallelism,
             chaining: ChainingStrategy::Always,
             slot_sharing_group: DEFAULT_SLOT_SHARING_GROUP.to_string(),
-            state_ttl_ms: None,
+            state_ttl_ms: vec![self.state_ttl_ms; inputs_with_ttl],
+            state: None,
             schema: node.schema,
             changelog: node.changes.mode(),
         });
         Ok(id)
+    }
+
+    /// The state of an input of the operator of `stream` lives as long as a hint says, if one does.
+    pub fn hint_ttl(&mut self, stream: &Stream, hints: &[Option<u64>]) {
+        for node in &stream.nodes {
+            let ttls = &mut self.graph.nodes[node.0 as usize - 1].state_ttl_ms;
+            ttls.iter_mut().zip(hints).for_each(|(ttl, hint)| *ttl = hint.unwrap_or(*ttl));
+        }
     }
 
     fn connect(&mut self, stream: &Stream, target: StreamNodeId, input: InputNumber, distribution: &Distribution) -> Result<()> {

@@ -53,11 +53,14 @@ impl<'a> Generator<'a> {
         let node = NewNode {
             name: "RegularJoin".to_string(),
             description: describe::regular_join(&spec, schema),
-            spec: OperatorSpec::RegularJoin(Box::new(spec)),
+            spec: OperatorSpec::RegularJoin(Box::new(spec.clone())),
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        self.join(plan, changelog, node, distributions)
+        let ttl = spec.ttl;
+        let joined = self.join(plan, changelog, node, distributions)?;
+        self.hint_ttl(&joined, &ttl);
+        Ok(joined)
     }
 
     fn join(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog, node: NewNode, keys: [Vec<usize>; 2]) -> Result<Stream> {

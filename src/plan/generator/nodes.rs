@@ -122,7 +122,7 @@ impl<'a> Generator<'a> {
     }
 
     fn group_aggregate(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
-        let LogicalPlan::Aggregate { input, keys, aggregates, schema } = plan else {
+        let LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } = plan else {
             return Err(Error::internal("only an Aggregate becomes a GroupAggregate"));
         };
         let stream = self.stream(input, &changelog.inputs[0])?;
@@ -139,7 +139,9 @@ impl<'a> Generator<'a> {
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])
+        let aggregated = self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])?;
+        self.hint_ttl(&aggregated, &[*ttl]);
+        Ok(aggregated)
     }
 
     fn window_aggregate(

@@ -15,9 +15,9 @@ pub(super) fn same_rows(one: &LogicalPlan, other: &LogicalPlan) -> bool {
         (Plan::Project { exprs: a, schema: c, .. }, Plan::Project { exprs: b, schema: d, .. }) => a == b && same_types(c, d),
         (Plan::Filter { predicate: a, .. }, Plan::Filter { predicate: b, .. }) => a == b,
         (
-            Plan::Aggregate { keys: a, aggregates: c, schema: e, .. },
-            Plan::Aggregate { keys: b, aggregates: d, schema: f, .. },
-        ) => a == b && same_calls(c, d) && same_types(e, f),
+            Plan::Aggregate { keys: a, aggregates: c, schema: e, ttl: g, .. },
+            Plan::Aggregate { keys: b, aggregates: d, schema: f, ttl: h, .. },
+        ) => a == b && same_calls(c, d) && same_types(e, f) && g == h,
         (Plan::WindowAggregate { spec: a, schema: c, .. }, Plan::WindowAggregate { spec: b, schema: d, .. }) => {
             a.window == b.window
                 && a.keys == b.keys

@@ -278,6 +278,7 @@ fn a_join_is_reached_by_its_keys_and_without_keys_runs_alone() {
         right: Box::new(scan()),
         join_type: crate::plan::JoinType::Inner,
         condition,
+        ttl: [None; 2],
     };
     let session = || Session::new().with("parallelism.default", "2");
     check_with(

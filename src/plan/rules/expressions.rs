@@ -80,8 +80,8 @@ pub(super) fn map_expressions(plan: LogicalPlan, f: &mut dyn FnMut(Expr) -> Resu
             spec.condition = spec.condition.map(f).transpose()?;
             LogicalPlan::Unnest { input, spec, schema }
         }
-        LogicalPlan::Join { left, right, join_type, condition, schema } => {
-            LogicalPlan::Join { left, right, join_type, condition: f(condition)?, schema }
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
+            LogicalPlan::Join { left, right, join_type, condition: f(condition)?, schema, ttl }
         }
         other => other,
     })

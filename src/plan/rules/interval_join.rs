@@ -36,11 +36,11 @@ fn interval(join_type: JoinType, condition: &Expr, left_width: usize) -> Option<
 }
 
 fn lower(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
-    let LogicalPlan::Join { left, right, join_type, condition, schema } = plan else {
+    let LogicalPlan::Join { left, right, join_type, condition, schema, ttl } = plan else {
         return plan;
     };
     let Some((interval, terms)) = interval(join_type, &condition, left.schema().len()) else {
-        return LogicalPlan::Join { left, right, join_type, condition, schema };
+        return LogicalPlan::Join { left, right, join_type, condition, schema, ttl };
     };
     let join = equi_join(*left, *right, join_type, terms, cx.functions);
     let spec = IntervalJoinSpec {
@@ -178,7 +178,14 @@ mod tests {
     fn joined(join_type: JoinType, terms: Vec<Expr>) -> LogicalPlan {
         let (left, right) = (Box::new(scan_with_watermark()), Box::new(scan_with_watermark()));
         let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
-        LogicalPlan::Join { left, right, join_type, condition: Expr::And(terms), schema: Schema::new(fields).into() }
+        LogicalPlan::Join {
+            left,
+            right,
+            join_type,
+            condition: Expr::And(terms),
+            schema: Schema::new(fields).into(),
+            ttl: [None; 2],
+        }
     }
 
     fn time(column: usize, shift_ms: i64) -> Expr {

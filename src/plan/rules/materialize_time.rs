@@ -32,9 +32,9 @@ fn ended_at_join(plan: LogicalPlan) -> LogicalPlan {
         return plan;
     }
     match plan {
-        LogicalPlan::Join { left, right, join_type, condition, schema } if !(has_window(&left) && has_window(&right)) => {
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl } if !(has_window(&left) && has_window(&right)) => {
             let schema = changed(schema, |_| true);
-            LogicalPlan::Join { left, right, join_type, condition, schema }
+            LogicalPlan::Join { left, right, join_type, condition, schema, ttl }
         }
         other => other,
     }
@@ -80,9 +80,9 @@ fn followed(plan: LogicalPlan) -> Result<LogicalPlan> {
             check_time(&input, window.time_column, "a window table function")?;
             LogicalPlan::WindowTableFunction { input, window, schema: changed(schema, ends) }
         }
-        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+        LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
             let schema = changed(schema, |at| keys.get(at).is_some_and(|key| ends(*key)));
-            LogicalPlan::Aggregate { input, keys, aggregates, schema }
+            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl }
         }
         LogicalPlan::Over { input, spec, schema } => {
             if let Some(first) = spec.order_keys.first() {
@@ -99,8 +99,8 @@ fn followed(plan: LogicalPlan) -> Result<LogicalPlan> {
             LogicalPlan::Unnest { input, spec, schema }
         }
         LogicalPlan::ScalarJoin { left, right, schema } => LogicalPlan::ScalarJoin { left, right, schema: changed(schema, ends) },
-        LogicalPlan::Join { left, right, join_type, condition, schema } => {
-            LogicalPlan::Join { left, right, join_type, condition, schema: changed(schema, ends) }
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
+            LogicalPlan::Join { left, right, join_type, condition, schema: changed(schema, ends), ttl }
         }
         LogicalPlan::Union { inputs, schema } => {
             let is_plain = |at: usize| inputs.iter().any(|input| input.schema().field(at).data_type.time.is_none());

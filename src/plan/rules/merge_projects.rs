@@ -43,9 +43,9 @@ fn renamed(plan: LogicalPlan, schema: SchemaRef) -> LogicalPlan {
         calls.iter_mut().zip(&schema.fields[keys..]).for_each(|(call, field)| call.name.clone_from(&field.name));
     };
     match plan {
-        LogicalPlan::Aggregate { input, keys, mut aggregates, .. } => {
+        LogicalPlan::Aggregate { input, keys, mut aggregates, ttl, .. } => {
             rename(&mut aggregates, keys.len());
-            LogicalPlan::Aggregate { input, keys, aggregates, schema }
+            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl }
         }
         LogicalPlan::WindowAggregate { input, mut spec, .. } => {
             rename(&mut spec.aggregates, spec.keys.len());

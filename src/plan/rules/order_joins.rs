@@ -36,18 +36,21 @@ fn ordered(plan: LogicalPlan, cx: &PlannerContext, changed: &mut bool) -> Result
 #[derive(Default)]
 struct Tree<'a> {
     inputs: Vec<(&'a LogicalPlan, usize)>,
+    /// How long the rows of each input are kept, where a hint says so.
+    ttls: Vec<Option<u64>>,
     terms: Vec<Expr>,
     has_unconditional: bool,
 }
 
 impl<'a> Tree<'a> {
-    fn collect(&mut self, plan: &'a LogicalPlan, first: usize) {
-        let LogicalPlan::Join { left, right, join_type: JoinType::Inner, condition, .. } = plan else {
+    fn collect(&mut self, plan: &'a LogicalPlan, first: usize, hinted: Option<u64>) {
+        let LogicalPlan::Join { left, right, join_type: JoinType::Inner, condition, ttl, .. } = plan else {
             self.inputs.push((plan, first));
+            self.ttls.push(hinted);
             return;
         };
-        self.collect(left, first);
-        self.collect(right, first + left.schema().len());
+        self.collect(left, first, ttl[0]);
+        self.collect(right, first + left.schema().len(), ttl[1]);
         let terms: Vec<Expr> = conjuncts(condition.clone()).into_iter().filter(|term| !is_true(term)).collect();
         self.has_unconditional |= terms.is_empty();
         self.terms.extend(terms.into_iter().map(|term| shifted(term, &|column| column + first)));
@@ -87,7 +90,7 @@ impl<'a> Tree<'a> {
 fn order(plan: &LogicalPlan, cx: &PlannerContext) -> Option<LogicalPlan> {
     let LogicalPlan::Join { join_type: JoinType::Inner, schema, .. } = plan else { return None };
     let mut tree = Tree::default();
-    tree.collect(plan, 0);
+    tree.collect(plan, 0, None);
     if !tree.has_unconditional || tree.inputs.len() < 3 || !tree.terms.iter().all(|term| is_deterministic(term, cx.functions)) {
         return None;
     }
@@ -108,6 +111,8 @@ fn order(plan: &LogicalPlan, cx: &PlannerContext) -> Option<LogicalPlan> {
     let field = |column: usize| -> Field { schema.field(column).clone() };
     let mut fields: Vec<Field> = Vec::with_capacity(schema.len());
     let mut joined: Option<LogicalPlan> = None;
+    // The first input keeps its place.
+    let mut first_ttl = tree.ttls[0];
     for input in order {
         let (plan, first) = tree.inputs[input];
         fields.extend((first..first + plan.schema().len()).map(field));
@@ -119,6 +124,7 @@ fn order(plan: &LogicalPlan, cx: &PlannerContext) -> Option<LogicalPlan> {
                 join_type: JoinType::Inner,
                 condition: Expr::literal(Value::Boolean(true), DataType::not_null(TypeKind::Boolean)),
                 schema: Arc::new(Schema::new(fields.clone())),
+                ttl: [first_ttl.take(), tree.ttls[input]],
             },
         });
     }
@@ -141,7 +147,14 @@ mod tests {
     fn cross(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan {
         let schema = scalar_join(left.clone(), right.clone()).schema().clone();
         let condition = Expr::literal(Value::Boolean(true), DataType::not_null(TypeKind::Boolean));
-        LogicalPlan::Join { left: Box::new(left), right: Box::new(right), join_type: JoinType::Inner, condition, schema }
+        LogicalPlan::Join {
+            left: Box::new(left),
+            right: Box::new(right),
+            join_type: JoinType::Inner,
+            condition,
+            schema,
+            ttl: [None; 2],
+        }
     }
 
     #[test]

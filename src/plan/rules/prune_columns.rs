@@ -128,23 +128,23 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
                 .exactly(needed)
         }
         LogicalPlan::WindowTableFunction { input, window, schema } => prune_window_function(*input, window, &schema, needed),
-        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+        LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
             let (kept, aggregates) = kept_aggregates(aggregates, keys.len(), needed, keys.is_empty());
             let read = keys.iter().copied().chain(aggregates.iter().flat_map(call_columns)).collect();
             let input = prune(*input, &read);
             let aggregates = input.moved_calls(aggregates);
             let keys = input.moved_all(&keys);
             let schema = Arc::new(schema.project(&kept));
-            let plan = LogicalPlan::Aggregate { input: Box::new(input.plan), keys, aggregates, schema };
+            let plan = LogicalPlan::Aggregate { input: Box::new(input.plan), keys, aggregates, schema, ttl };
             Pruned { plan, places: places(&kept, width) }
         }
         LogicalPlan::Unnest { input, spec, schema } => prune_unnest(*input, spec, &schema, needed),
         LogicalPlan::WindowAggregate { input, spec, schema } => prune_window_aggregate(*input, spec, &schema, needed),
         LogicalPlan::Over { input, spec, schema } => prune_over(*input, spec, &schema, needed),
         LogicalPlan::Rank { input, spec, schema } => prune_rank(*input, spec, &schema, needed),
-        LogicalPlan::Join { left, right, join_type, condition, schema } => {
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
             let (left, right) = (Box::new(prune_all(*left)), Box::new(prune_all(*right)));
-            Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema })
+            Pruned::unchanged(LogicalPlan::Join { left, right, join_type, condition, schema, ttl })
         }
         LogicalPlan::WindowJoin { left, right, spec, schema } => joins::prune_window_join(*left, *right, spec, &schema, needed),
         LogicalPlan::IntervalJoin { left, right, spec, schema } => {

@@ -58,7 +58,7 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::Unnest { input, spec, schema }, stay)
         }
-        LogicalPlan::Aggregate { input, keys, aggregates, schema } => {
+        LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
             let window = trace(&input);
             let is_window = |key: &usize| window.as_ref().is_some_and(|window| window.columns[*key].is_some());
             let passes = |term: &Expr| {
@@ -70,7 +70,7 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let (down, stay) = split(terms, &passes);
             let down = down.into_iter().map(|term| shifted(term, &|column| keys[column])).collect();
             let input = Box::new(push_some(*input, down, cx));
-            filtered(LogicalPlan::Aggregate { input, keys, aggregates, schema }, stay)
+            filtered(LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl }, stay)
         }
         // Of a partition all rows stay or none.
         LogicalPlan::Over { input, spec, schema } => {
@@ -83,8 +83,8 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::Rank { input, spec, schema }, stay)
         }
-        LogicalPlan::Join { left, right, join_type, condition, schema } => {
-            push_join_terms::push((*left, *right), join_type, condition, schema, terms, cx)
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
+            push_join_terms::push((*left, *right), join_type, condition, (schema, ttl), terms, cx)
         }
         LogicalPlan::ScalarJoin { left, right, schema } => {
             let width = left.schema().len();

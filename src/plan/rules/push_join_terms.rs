@@ -28,7 +28,7 @@ pub(super) fn push(
     (left, right): (LogicalPlan, LogicalPlan),
     join_type: JoinType,
     condition: Expr,
-    schema: SchemaRef,
+    (schema, ttl): (SchemaRef, [Option<u64>; 2]),
     above: Vec<Expr>,
     cx: &PlannerContext,
 ) -> LogicalPlan {
@@ -45,6 +45,7 @@ pub(super) fn push(
         join_type,
         condition,
         schema: Arc::clone(&schema),
+        ttl,
     };
     filtered(join, terms.above)
 }
@@ -165,7 +166,8 @@ mod tests {
 
     fn check(join_type: JoinType, condition: Expr, above: Option<Expr>, expected: Expect) {
         let schema = scalar_join(scan(), scan()).schema().clone();
-        let join = LogicalPlan::Join { left: Box::new(scan()), right: Box::new(scan()), join_type, condition, schema };
+        let join =
+            LogicalPlan::Join { left: Box::new(scan()), right: Box::new(scan()), join_type, condition, schema, ttl: [None; 2] };
         let plan = above.into_iter().fold(join, filter);
         expected.assert_eq(&push_filters::apply(plan, &Session::new().cx()).unwrap().to_string());
     }

@@ -12,7 +12,7 @@ pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPla
 }
 
 fn lower(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
-    let LogicalPlan::Join { left, right, join_type, condition, schema } = plan else {
+    let LogicalPlan::Join { left, right, join_type, condition, schema, ttl } = plan else {
         return plan;
     };
     let terms = conjuncts(condition).into_iter().filter(|term| !is_true(term)).collect();
@@ -26,6 +26,7 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
         left_schema: join.left.schema().clone(),
         right_schema: join.right.schema().clone(),
         output: join.output,
+        ttl,
     };
     LogicalPlan::RegularJoin { left: Box::new(join.left), right: Box::new(join.right), spec, schema }
 }

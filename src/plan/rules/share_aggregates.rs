@@ -13,7 +13,7 @@ pub(super) fn apply(plan: LogicalPlan, _cx: &PlannerContext) -> Result<LogicalPl
 }
 
 fn shared(plan: LogicalPlan) -> LogicalPlan {
-    let LogicalPlan::Aggregate { input, keys, aggregates, schema } = plan else {
+    let LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } = plan else {
         return plan;
     };
     let mut kept: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
@@ -25,13 +25,13 @@ fn shared(plan: LogicalPlan) -> LogicalPlan {
         }));
     }
     if kept.len() == aggregates.len() {
-        return LogicalPlan::Aggregate { input, keys, aggregates, schema };
+        return LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl };
     }
     let mut fields: Vec<Field> = schema.fields[..keys.len()].to_vec();
     fields.extend(kept.iter().map(|call| Field::new(&call.name, call.data_type.clone())));
     let columns = (0..keys.len()).chain(places.into_iter().map(|place| keys.len() + place));
     let exprs = columns.zip(&schema.fields).map(|(at, field)| Expr::column(at, field.data_type.clone())).collect();
-    let aggregate = LogicalPlan::Aggregate { input, keys, aggregates: kept, schema: Arc::new(Schema::new(fields)) };
+    let aggregate = LogicalPlan::Aggregate { input, keys, aggregates: kept, schema: Arc::new(Schema::new(fields)), ttl };
     LogicalPlan::Project { input: Box::new(aggregate), exprs, schema }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPla
 }
 
 fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let LogicalPlan::Aggregate { input, keys, aggregates, schema } = plan else {
+    let LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } = plan else {
         return Ok(plan);
     };
     let window = trace(&input).filter(|window| {
@@ -29,7 +29,7 @@ fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
         grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End)
     });
     let Some(window) = window else {
-        return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema });
+        return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl });
     };
     let grouping = Grouping::new(keys, aggregates, schema, &window);
     let reads_window = grouping.aggregates.iter().flat_map(columns_of).any(|column| window.columns[column].is_some());

@@ -12,11 +12,11 @@ use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{WindowColumns, WindowJoinSpec, WindowProperty};
 
 pub(super) fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
-    let LogicalPlan::Join { left, right, join_type, condition, schema } = plan else {
+    let LogicalPlan::Join { left, right, join_type, condition, schema, ttl } = plan else {
         return Ok(plan);
     };
     let Some(windows) = Windows::of(&left, &right) else {
-        return Ok(LogicalPlan::Join { left, right, join_type, condition, schema });
+        return Ok(LogicalPlan::Join { left, right, join_type, condition, schema, ttl });
     };
     let (bounds, terms): (Vec<Expr>, Vec<Expr>) =
         conjuncts(condition.clone()).into_iter().partition(|term| windows.equated(term).is_some());
@@ -26,7 +26,7 @@ pub(super) fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPla
     let (Some((_, left_start, right_start)), Some((_, left_end, right_end))) =
         (bound(WindowProperty::Start), bound(WindowProperty::End))
     else {
-        return Ok(LogicalPlan::Join { left, right, join_type, condition, schema });
+        return Ok(LogicalPlan::Join { left, right, join_type, condition, schema, ttl });
     };
     let time_type = windows.left.time_type.clone();
     if time_type.is_proctime() {
@@ -96,7 +96,7 @@ mod tests {
             left.schema().fields.iter().chain(&right.schema().fields).map(|field| field.data_type.clone()).collect();
         let column = |at: usize| Expr::column(at, both[at].clone());
         let condition = Expr::And(equal.iter().map(|(a, b)| compare(column(*a), "=", column(*b))).collect());
-        LogicalPlan::Join { left, right, join_type, condition, schema }
+        LogicalPlan::Join { left, right, join_type, condition, schema, ttl: [None; 2] }
     }
 
     fn is_window_join(plan: LogicalPlan) -> bool {

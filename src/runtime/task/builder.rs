@@ -107,6 +107,7 @@ fn operator_context(descriptor: &TaskDescriptor, operator: &ChainedOperator, env
         parallelism,
         max_parallelism,
         key_groups: KeyGroupRange::of_subtask(attempt.subtask, parallelism, max_parallelism),
+        state_ttl_ms: operator.state_ttl_ms.clone(),
         configuration: Arc::clone(&descriptor.configuration),
         job_start_ms: descriptor.job_start_ms,
         restored: descriptor.restore.as_ref().map(|restore| restore.checkpoint),

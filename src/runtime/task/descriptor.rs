@@ -86,6 +86,8 @@ pub struct ChainedOperator {
     pub name: String,
     /// What it is.
     pub spec: OperatorSpec,
+    /// State of each input that is not written for so long is dropped, milliseconds; 0, or none for an input = kept for ever.
+    pub state_ttl_ms: Vec<u64>,
     /// Where its output goes; none for sinks.
     pub links: Vec<ChainLink>,
 }

@@ -106,6 +106,8 @@ pub struct OperatorMetricsSnapshot {
     pub skipped_records: u64,
     /// Rows dropped as the user allowed.
     pub dropped_rows: u64,
+    /// Entries of state whose time to live was over.
+    pub expired: u64,
 }
 
 impl TaskMetrics {
@@ -149,5 +151,6 @@ fn operator_snapshot((operator, name, metrics): &(OperatorId, String, Arc<Operat
         late_rows: metrics.late_rows.load(Relaxed),
         skipped_records: metrics.skipped_records.load(Relaxed),
         dropped_rows: metrics.dropped_rows.load(Relaxed),
+        expired: metrics.expired.load(Relaxed),
     }
 }

@@ -1,0 +1,112 @@
+//! What an operator keeps between batches, as data: what bounds it, and what tells its rows apart.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{OperatorSpec, OverStrategy, RankStrategy};
+
+/// What an operator keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateContract {
+    /// Each thing that it keeps.
+    pub kept: Vec<KeptState>,
+    /// Columns that tell the rows that come out apart, the fewest that do; none = nothing but the whole row. Without a column: there is
+    /// one row at most.
+    pub upsert_key: Option<Vec<String>>,
+}
+
+/// One thing that an operator keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptState {
+    /// What it is: `rows of the left input`.
+    pub what: String,
+    /// What bounds it.
+    pub bound: StateBound,
+    /// What is not written for so long is dropped, milliseconds; 0 = never.
+    pub ttl_ms: u64,
+}
+
+/// What bounds the state of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StateBound {
+    /// The input, which ends by itself.
+    EndOfInput,
+    /// Event time (or the clock): what it has passed is dropped.
+    Time {
+        /// When something is dropped: `the window ends`.
+        when: String,
+    },
+    /// The number of keys: what is kept does not grow with further rows of a known key.
+    Keys {
+        /// Key columns. None: there is one key.
+        columns: Vec<String>,
+        /// How many keys there can be, if the types and expressions tell.
+        at_most: Option<u64>,
+    },
+    /// Nothing.
+    Nothing {
+        /// Why not: `each row is kept for partners to come`.
+        why: String,
+    },
+}
+
+impl KeptState {
+    /// Whether it grows for ever.
+    pub fn is_unbounded(&self) -> bool {
+        self.ttl_ms == 0 && matches!(self.bound, StateBound::Nothing { .. })
+    }
+}
+
+impl fmt::Display for StateBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateBound::EndOfInput => f.write_str("until the input ends"),
+            StateBound::Time { when } => write!(f, "until {when}"),
+            StateBound::Keys { columns, at_most } => {
+                match columns.as_slice() {
+                    [] => f.write_str("one entry")?,
+                    columns => write!(f, "one entry for each [{}]", columns.join(", "))?,
+                }
+                match at_most {
+                    Some(most) if !columns.is_empty() => write!(f, ", {most} at most"),
+                    _ => Ok(()),
+                }
+            }
+            StateBound::Nothing { why } => write!(f, "bounded by nothing: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for StateContract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for kept in &self.kept {
+            write!(f, "{}: {}", kept.what, kept.bound)?;
+            if kept.ttl_ms > 0 {
+                write!(f, ", dropped when not written for {} ms", kept.ttl_ms)?;
+            }
+            f.write_str("; ")?;
+        }
+        match self.upsert_key.as_deref() {
+            None => f.write_str("upsert key: none"),
+            Some([]) => f.write_str("upsert key: one row"),
+            Some(columns) => write!(f, "upsert key: [{}]", columns.join(", ")),
+        }
+    }
+}
+
+impl OperatorSpec {
+    /// Of how many inputs it keeps what only a time to live can bound.
+    pub fn inputs_with_ttl(&self) -> usize {
+        match self {
+            OperatorSpec::RegularJoin(_) | OperatorSpec::ScalarJoin(_) => 2,
+            OperatorSpec::GroupAggregate { .. }
+            | OperatorSpec::SortLimit { .. }
+            | OperatorSpec::ChangelogNormalize { .. }
+            | OperatorSpec::SinkMaterializer(_) => 1,
+            OperatorSpec::Rank(spec) => usize::from(!matches!(spec.strategy, RankStrategy::Window { .. })),
+            OperatorSpec::OverAggregate(spec) => usize::from(spec.strategy == OverStrategy::Sorted),
+            _ => 0,
+        }
+    }
+}

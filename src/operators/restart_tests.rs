@@ -274,6 +274,8 @@ fn windows() {
             aggregates: vec![sum()],
             properties: vec![WindowProperty::Start, WindowProperty::End],
             input_retracts: false,
+            emit: None,
+            emit_update_before: false,
         });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
     }

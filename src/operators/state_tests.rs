@@ -146,6 +146,8 @@ fn check_windows(window: WindowSource, input_retracts: bool) {
         aggregates: all_aggregates(),
         properties: vec![WindowProperty::Start, WindowProperty::End],
         input_retracts,
+        emit: None,
+        emit_update_before: false,
     };
     check(&|context| Box::new(WindowAggregate::new(spec.clone(), context).unwrap()), &parts(input_retracts));
 }

@@ -1,6 +1,7 @@
 //! The StreamGraph: one node per logical operator, before chaining. Plain data that prints itself and can be sent anywhere.
 
 mod display;
+mod emit;
 mod graph;
 mod over;
 mod rank;
@@ -8,6 +9,7 @@ mod spec;
 mod state;
 mod time_joins;
 
+pub use emit::{EmitStrategy, LateFire};
 pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use over::{FrameBound, FrameUnit, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
 pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};

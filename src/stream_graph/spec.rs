@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::emit::EmitStrategy;
 use super::over::OverOperatorSpec;
 use super::rank::RankOperatorSpec;
 use super::{IntervalJoinSpec, WindowJoinSpec};
@@ -276,6 +277,10 @@ pub struct WindowAggregateSpec {
     pub properties: Vec<WindowProperty>,
     /// Whether the input takes rows back.
     pub input_retracts: bool,
+    /// When results come besides at the end of the window; none = then alone, and they stay.
+    pub emit: Option<EmitStrategy>,
+    /// Whether someone needs `-U`. Results that stay have none.
+    pub emit_update_before: bool,
 }
 
 /// A scalar subquery as a join: input 0 is the query, input 1 the subquery. Output: left columns, then the right ones (NULL while

@@ -30,6 +30,8 @@ fn count_per_window(time: TimeAttribute) -> (OperatorSpec, Schema) {
         aggregates: vec![count],
         properties: vec![WindowProperty::End],
         input_retracts: false,
+        emit: None,
+        emit_update_before: false,
     };
     (OperatorSpec::WindowAggregate(spec), schema)
 }

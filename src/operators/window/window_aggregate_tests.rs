@@ -13,6 +13,8 @@ fn spec(kind: WindowKind, time_type: DataType, input_retracts: bool) -> WindowAg
         aggregates: vec![aggregate("COUNT(*)"), aggregate("SUM")],
         properties: vec![WindowProperty::Start, WindowProperty::End, WindowProperty::Time],
         input_retracts,
+        emit: None,
+        emit_update_before: false,
     }
 }
 

@@ -286,7 +286,7 @@ fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema:
     };
     let aggregates = input.moved_calls(aggregates);
     let keys = input.moved_all(&spec.keys);
-    let spec = WindowAggregateSpec { window, keys, aggregates, properties, input_retracts: spec.input_retracts };
+    let spec = WindowAggregateSpec { window, keys, aggregates, properties, ..spec };
     let places = places(&kept, schema.len());
     let schema = Arc::new(schema.project(&kept));
     Pruned { plan: LogicalPlan::WindowAggregate { input: Box::new(input.plan), spec, schema }, places }

@@ -104,6 +104,8 @@ impl Grouping {
             aggregates: aggregates.collect(),
             properties: self.properties,
             input_retracts: false,
+            emit: None,
+            emit_update_before: false,
         };
         let field_of = |column: usize| {
             let position = self.order.iter().position(|at| *at == column).expect("every column comes from an output column");

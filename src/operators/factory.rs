@@ -23,7 +23,7 @@ impl OperatorFactory for Operators {
                 Box::new(Calc::new(predicate.as_ref(), projection.as_deref(), context)?)
             }
             OperatorSpec::WatermarkAssigner(spec) => Box::new(WatermarkAssigner::new(spec, context)?),
-            OperatorSpec::WindowTableFunction(spec) => Box::new(WindowTableFunction::new(spec.clone(), context)),
+            OperatorSpec::WindowTableFunction(spec) => Box::new(WindowTableFunction::new(spec.clone(), context)?),
             OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone(), context)?),
             OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))

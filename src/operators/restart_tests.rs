@@ -265,7 +265,7 @@ fn groups() {
 fn windows() {
     let tumble = WindowKind::Tumble { size_ms: 10, offset_ms: 0 };
     let hop = WindowKind::Hop { slide_ms: 5, size_ms: 10, offset_ms: 0 };
-    let assigned = |kind| WindowSource::Assigned(WindowSpec { kind, time_column: TIME, time_type: rowtime() });
+    let assigned = |kind| WindowSource::Assigned(WindowSpec::new(kind, TIME, rowtime()));
     let attached = WindowSource::Attached { start: START, end: END, time_type: rowtime() };
     for window in [assigned(tumble), assigned(hop), attached] {
         let spec = OperatorSpec::WindowAggregate(WindowAggregateSpec {
@@ -279,7 +279,7 @@ fn windows() {
         });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
     }
-    let time_window = WindowSpec { kind: hop, time_column: TIME, time_type: rowtime() };
+    let time_window = WindowSpec::new(hop, TIME, rowtime());
     Case::new(OperatorSpec::WindowTableFunction(time_window), 1, None, events(1, false, true)).check();
 }
 

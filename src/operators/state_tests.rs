@@ -156,7 +156,7 @@ fn check_windows(window: WindowSource, input_retracts: bool) {
 fn windows_go_on_with_another_parallelism() {
     let tumble = WindowKind::Tumble { size_ms: 10_000, offset_ms: 0 };
     let hop = WindowKind::Hop { slide_ms: 5_000, size_ms: 10_000, offset_ms: 0 };
-    let assigned = |kind, time_type| WindowSource::Assigned(WindowSpec { kind, time_column: 2, time_type });
+    let assigned = |kind, time_type| WindowSource::Assigned(WindowSpec::new(kind, 2, time_type));
     for kind in [tumble, hop] {
         check_windows(assigned(kind, rowtime()), false);
         check_windows(assigned(kind, rowtime()), true);

@@ -297,6 +297,17 @@ fn window_text(window: &WindowSpec, input: &Schema) -> String {
             let spans = format!("{time}, size=[{}], slide=[{}]", duration_text(size_ms), duration_text(slide_ms));
             format!("HOP({})", with_offset(spans, offset_ms))
         }
+        WindowKind::Cumulate { step_ms, size_ms, offset_ms } => {
+            let spans = format!("{time}, max_size=[{}], step=[{}]", duration_text(size_ms), duration_text(step_ms));
+            format!("CUMULATE({})", with_offset(spans, offset_ms))
+        }
+        WindowKind::Session { gap_ms } => {
+            let gap = format!("{time}, gap=[{}]", duration_text(gap_ms));
+            match window.partition_keys.as_slice() {
+                [] => format!("SESSION({gap})"),
+                keys => format!("SESSION({gap}, partition keys=[{}])", column_list(keys, input)),
+            }
+        }
     }
 }
 

@@ -197,7 +197,7 @@ pub fn windowed(input: LogicalPlan, kind: WindowKind) -> LogicalPlan {
     schema.fields.push(Field::new("window_start", bound.clone()));
     schema.fields.push(Field::new("window_end", bound.clone()));
     schema.fields.push(Field::new("window_time", bound.with_time(Some(TimeAttribute::Rowtime))));
-    let window = WindowSpec { kind, time_column: 2, time_type: rowtime() };
+    let window = WindowSpec::new(kind, 2, rowtime());
     LogicalPlan::WindowTableFunction { input: Box::new(input), window, schema: Arc::new(schema) }
 }
 

@@ -44,7 +44,7 @@ fn check_node(plan: &LogicalPlan) -> Check {
         }
         LogicalPlan::WindowTableFunction { input, window, schema } => {
             check_width(input.schema().len() + 3, schema.len())?;
-            check_columns(&[window.time_column], input.schema().len())
+            check_columns(&window.columns().collect::<Vec<_>>(), input.schema().len())
         }
         LogicalPlan::Unnest { input, spec, schema } => {
             check_expr(&spec.collection, input.schema())?;
@@ -61,7 +61,7 @@ fn check_node(plan: &LogicalPlan) -> Check {
         LogicalPlan::WindowAggregate { input, spec, schema } => {
             check_width(spec.keys.len() + spec.aggregates.len() + spec.properties.len(), schema.len())?;
             let window = match &spec.window {
-                WindowSource::Assigned(window) => vec![window.time_column],
+                WindowSource::Assigned(window) => window.columns().collect(),
                 WindowSource::Attached { start, end, .. } => vec![*start, *end],
             };
             check_columns(&window, input.schema().len())?;

@@ -183,6 +183,37 @@ pub enum WindowKind {
         /// Shift of all windows.
         offset_ms: i64,
     },
+    /// Windows that start every `size_ms` and grow by `step_ms` until they are `size_ms` long.
+    Cumulate {
+        /// Distance of ends.
+        step_ms: i64,
+        /// The greatest length.
+        size_ms: i64,
+        /// Shift of all windows.
+        offset_ms: i64,
+    },
+    /// Windows of rows with less than `gap_ms` between any two that follow one another.
+    Session {
+        /// How long no row must come for the window to end.
+        gap_ms: i64,
+    },
+}
+
+impl WindowKind {
+    /// As it is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            WindowKind::Tumble { .. } => "TUMBLE",
+            WindowKind::Hop { .. } => "HOP",
+            WindowKind::Cumulate { .. } => "CUMULATE",
+            WindowKind::Session { .. } => "SESSION",
+        }
+    }
+
+    /// Whether windows depend on the rows: such are not the same for all keys.
+    pub fn is_session(&self) -> bool {
+        matches!(self, WindowKind::Session { .. })
+    }
 }
 
 /// A window over a time attribute.
@@ -193,7 +224,27 @@ pub struct WindowSpec {
     /// The time attribute's column.
     pub time_column: usize,
     /// Its type: rowtime or proctime, TIMESTAMP or TIMESTAMP_LTZ (then windows are aligned in `table.local-time-zone`).
-    pub time_type: crate::types::DataType,
+    pub time_type: DataType,
+    /// Columns whose values each have sessions of their own; of other kinds none.
+    pub partition_keys: Vec<usize>,
+}
+
+impl WindowSpec {
+    /// One that is the same for all rows.
+    pub fn new(kind: WindowKind, time_column: usize, time_type: DataType) -> Self {
+        WindowSpec { kind, time_column, time_type, partition_keys: Vec::new() }
+    }
+
+    /// The columns that it reads.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.partition_keys.iter().copied().chain([self.time_column])
+    }
+
+    /// The same over columns that were moved.
+    pub fn moved(self, place: &dyn Fn(usize) -> usize) -> Self {
+        let partition_keys = self.partition_keys.iter().map(|key| place(*key)).collect();
+        WindowSpec { time_column: place(self.time_column), partition_keys, ..self }
+    }
 }
 
 /// Elements of a collection as rows. All columns are: the input's, then those of an element, then its number.
@@ -249,7 +300,7 @@ pub enum WindowSource {
         /// window_end, TIMESTAMP(3).
         end: usize,
         /// The time attribute it was made from: for proctime the window closes by the clock.
-        time_type: crate::types::DataType,
+        time_type: DataType,
     },
 }
 

@@ -23,7 +23,7 @@ fn count_per_window(time: TimeAttribute) -> (OperatorSpec, Schema) {
         data_type: DataType::not_null(TypeKind::BigInt),
         name: "n".to_string(),
     };
-    let window = WindowSpec { kind: WindowKind::Tumble { size_ms: 10_000, offset_ms: 0 }, time_column: 1, time_type };
+    let window = WindowSpec::new(WindowKind::Tumble { size_ms: 10_000, offset_ms: 0 }, 1, time_type);
     let spec = WindowAggregateSpec {
         window: WindowSource::Assigned(window),
         keys: vec![0],

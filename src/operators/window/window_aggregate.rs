@@ -66,7 +66,7 @@ impl WindowAggregate {
     /// From its spec.
     pub fn new(spec: WindowAggregateSpec, context: &OperatorContext) -> Result<Self> {
         let (time_type, assigner) = match &spec.window {
-            WindowSource::Assigned(window) => (&window.time_type, Some(WindowAssigner::new(window.kind))),
+            WindowSource::Assigned(window) => (&window.time_type, Some(WindowAssigner::new(window.kind)?)),
             WindowSource::Attached { time_type, .. } => (time_type, None),
         };
         let time = WindowTime::new(time_type, context.configuration.time_zone());
@@ -99,10 +99,7 @@ impl WindowAggregate {
     fn slices_of(&self, batch: &Batch) -> Result<Vec<SliceKey>> {
         match (&self.spec.window, &self.assigner) {
             (WindowSource::Assigned(window), Some(assigner)) => {
-                let slice = |time: i64| {
-                    let end = assigner.slice_end(time);
-                    SliceKey { end, start: end - assigner.slice }
-                };
+                let slice = |time: i64| assigner.slice(time);
                 if self.is_proctime {
                     let now = self.time.to_local(self.context.environment.clock.now_ms());
                     return Ok(vec![slice(now); batch.num_rows()]);
@@ -121,13 +118,9 @@ impl WindowAggregate {
     /// The ends of the first and the last window of a slice.
     fn window_ends(&self, slice: SliceKey) -> (i64, i64) {
         match &self.assigner {
-            Some(assigner) => (assigner.first_window_end(slice.end), assigner.last_window_end(slice.end)),
+            Some(assigner) => (assigner.first_window_end(slice), assigner.last_window_end(slice)),
             None => (slice.end, slice.end),
         }
-    }
-
-    fn slide(&self) -> i64 {
-        self.assigner.map_or(1, |assigner| assigner.slide)
     }
 
     /// Whether a window has fired by `time`.
@@ -144,7 +137,7 @@ impl WindowAggregate {
     fn next_window_end_after(&self, slice: SliceKey, time: i64, fired: i64) -> Option<i64> {
         let (mut end, last) = self.window_ends(slice);
         while end <= last && (end <= fired || self.has_fired(end, time)) {
-            end += self.slide();
+            end = self.assigner.map_or(end + 1, |assigner| assigner.next_window_end(slice, end));
         }
         (end <= last).then_some(end)
     }
@@ -260,13 +253,13 @@ impl WindowAggregate {
             let table = self.slices.open.remove(&first).expect("it is the first one");
             return self.emit(&table, first.start, first.end, output);
         };
-        let start = end - assigner.size;
+        let start = assigner.window_start(end);
         let in_window: Vec<SliceKey> =
             self.slices.open.keys().take_while(|slice| slice.end <= end).filter(|slice| slice.end > start).copied().collect();
         if let [slice] = in_window[..] {
             let table = self.slices.open.remove(&slice).expect("it is open");
             self.emit(&table, start, end, output)?;
-            if assigner.last_window_end(slice.end) > end {
+            if assigner.last_window_end(slice) > end {
                 self.slices.open.insert(slice, table);
             }
             return Ok(());
@@ -282,7 +275,7 @@ impl WindowAggregate {
         if let Some(merged) = merged {
             self.emit(&merged, start, end, output)?;
         }
-        in_window.iter().filter(|slice| assigner.last_window_end(slice.end) <= end).for_each(|slice| {
+        in_window.iter().filter(|slice| assigner.last_window_end(**slice) <= end).for_each(|slice| {
             self.slices.open.remove(slice);
         });
         Ok(())

@@ -8,7 +8,7 @@ use crate::types::{DataType, TimeAttribute, TypeKind};
 
 fn spec(kind: WindowKind, time_type: DataType, input_retracts: bool) -> WindowAggregateSpec {
     WindowAggregateSpec {
-        window: WindowSource::Assigned(WindowSpec { kind, time_column: 2, time_type }),
+        window: WindowSource::Assigned(WindowSpec::new(kind, 2, time_type)),
         keys: vec![0],
         aggregates: vec![aggregate("COUNT(*)"), aggregate("SUM")],
         properties: vec![WindowProperty::Start, WindowProperty::End, WindowProperty::Time],

@@ -24,9 +24,9 @@ pub struct WindowTableFunction {
 
 impl WindowTableFunction {
     /// From its spec.
-    pub fn new(spec: WindowSpec, context: &OperatorContext) -> Self {
+    pub fn new(spec: WindowSpec, context: &OperatorContext) -> Result<Self> {
         let time = WindowTime::new(&spec.time_type, context.configuration.time_zone());
-        WindowTableFunction { time, assigner: WindowAssigner::new(spec.kind), context: context.clone(), spec }
+        Ok(WindowTableFunction { time, assigner: WindowAssigner::new(spec.kind)?, context: context.clone(), spec })
     }
 
     fn local_times(&self, batch: &Batch) -> Result<Vec<i64>> {
@@ -37,13 +37,14 @@ impl WindowTableFunction {
     }
 
     fn expand(&self, batch: &Batch) -> Result<Batch> {
-        let (mut rows, mut starts) = (Vec::new(), Vec::new());
+        let (mut rows, mut starts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let mut rows_until = Vec::with_capacity(batch.num_rows() + 1);
         rows_until.push(0);
         for (row, time) in self.local_times(batch)?.into_iter().enumerate() {
-            for start in self.assigner.window_starts(time) {
+            for (start, end) in self.assigner.windows(time) {
                 rows.push(row as u32);
                 starts.push(start);
+                ends.push(end);
             }
             rows_until.push(rows.len() as u32);
         }
@@ -55,10 +56,10 @@ impl WindowTableFunction {
         } else {
             batch.columns().iter().map(|column| compute::take(column, &rows, None)).collect::<std::result::Result<_, _>>()?
         };
-        let size = self.assigner.size;
-        columns.push(Arc::new(TimestampMillisecondArray::from_iter_values(starts.iter().copied())));
-        columns.push(Arc::new(TimestampMillisecondArray::from_iter_values(starts.iter().map(|start| start + size))));
-        columns.push(self.time.window_times(starts.iter().map(|start| start + size)));
+        let window_time = self.time.window_times(ends.iter().copied());
+        columns.push(Arc::new(TimestampMillisecondArray::from(starts)));
+        columns.push(Arc::new(TimestampMillisecondArray::from(ends)));
+        columns.push(window_time);
         let steps = batch.steps().remap(|before| rows_until[before as usize]);
         let kinds = batch.kinds().map(|kinds| if unchanged { kinds.clone() } else { kinds.take(&rows) });
         Ok(Batch::new(columns, num_rows).with_kinds(kinds).with_steps(steps))
@@ -88,8 +89,8 @@ mod tests {
     #[test]
     fn a_row_comes_once_for_each_window_the_latest_first() {
         let kind = WindowKind::Hop { slide_ms: 5_000, size_ms: 10_000, offset_ms: 0 };
-        let spec = WindowSpec { kind, time_column: 2, time_type: rowtime() };
-        let mut operator = WindowTableFunction::new(spec, &context());
+        let spec = WindowSpec::new(kind, 2, rowtime());
+        let mut operator = WindowTableFunction::new(spec, &context()).unwrap();
         let mut output = Lines::default();
         push(&mut operator, batch(&["+I a 1 1000", "~500", "+I b 2 NULL", "+U c 3 12000", "~700"]), &mut output);
         assert_eq!(

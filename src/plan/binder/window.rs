@@ -116,7 +116,7 @@ impl Binder<'_> {
         fields.push(Field::new("window_start", boundary.clone()));
         fields.push(Field::new("window_end", boundary));
         fields.push(Field::new("window_time", time_type.clone().with_nullable(false)));
-        let window = WindowSpec { kind, time_column, time_type };
+        let window = WindowSpec::new(kind, time_column, time_type);
         let schema = Arc::new(Schema::new(fields));
         Ok(LogicalPlan::WindowTableFunction { input: Box::new(plan), window, schema })
     }

@@ -37,7 +37,12 @@ impl<'a> Generator<'a> {
             LogicalPlan::WindowTableFunction { input, window, schema } => {
                 let spec = OperatorSpec::WindowTableFunction(window.clone());
                 let description = describe::window_table_function(window, input.schema());
-                self.unary(plan, changelog, "WindowTableFunction", description, spec, schema)
+                let stream = self.stream(input, &changelog.inputs[0])?;
+                let name = "WindowTableFunction".to_string();
+                let node = NewNode { name, description, spec, schema: schema.clone(), changes: changelog.changes };
+                let sessions = || Distribution::Keyed(window.partition_keys.clone());
+                let distribution = if window.kind.is_session() { sessions() } else { Distribution::Any };
+                self.add_operator(node, &[(&stream, distribution)])
             }
             LogicalPlan::Unnest { input, spec, schema } => {
                 let description = describe::unnest(spec, schema, input.schema());

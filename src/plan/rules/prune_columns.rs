@@ -230,12 +230,12 @@ fn prune_scan(plan: LogicalPlan, needed: &Columns) -> Pruned {
     }
 }
 
-/// The three window columns stay; the time column is needed to make them.
+/// The three window columns stay; the time column and the keys of sessions are needed to make them.
 fn prune_window_function(input: LogicalPlan, window: WindowSpec, schema: &Schema, needed: &Columns) -> Pruned {
     let width = input.schema().len();
-    let read = needed.range(..width).copied().chain([window.time_column]).collect();
+    let read = needed.range(..width).copied().chain(window.columns()).collect();
     let input = prune(input, &read).exactly(&read);
-    let window = WindowSpec { time_column: input.place(window.time_column), ..window };
+    let window = window.moved(&|column| input.place(column));
     let kept: Vec<usize> = read.into_iter().chain(width..schema.len()).collect();
     let places = places(&kept, schema.len());
     let schema = Arc::new(schema.project(&kept));
@@ -270,16 +270,14 @@ fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema:
     kept.extend(&properties);
     let properties: Vec<WindowProperty> = properties.into_iter().map(|column| spec.properties[column - first_property]).collect();
     let window_columns = match &spec.window {
-        WindowSource::Assigned(window) => vec![window.time_column],
+        WindowSource::Assigned(window) => window.columns().collect(),
         WindowSource::Attached { start, end, .. } => vec![*start, *end],
     };
     let calls = aggregates.iter().flat_map(call_columns);
     let read: Columns = spec.keys.iter().copied().chain(calls).chain(window_columns).collect();
     let input = prune(input, &read);
     let window = match spec.window {
-        WindowSource::Assigned(window) => {
-            WindowSource::Assigned(WindowSpec { time_column: input.place(window.time_column), ..window })
-        }
+        WindowSource::Assigned(window) => WindowSource::Assigned(window.moved(&|column| input.place(column))),
         WindowSource::Attached { start, end, time_type } => {
             WindowSource::Attached { start: input.place(start), end: input.place(end), time_type }
         }

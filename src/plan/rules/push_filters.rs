@@ -45,7 +45,12 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
         }
         LogicalPlan::WindowTableFunction { input, window, schema } => {
             let width = input.schema().len();
-            let (down, stay) = split(terms, &|term| movable(term) && reads_below(term, width));
+            let (down, stay) = split(terms, &|term| {
+                // A row that is left out may be what holds a session together.
+                let passes =
+                    if window.kind.is_session() { reads_only(term, &window.partition_keys) } else { reads_below(term, width) };
+                movable(term) && passes
+            });
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::WindowTableFunction { input, window, schema }, stay)
         }

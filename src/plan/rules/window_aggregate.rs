@@ -167,15 +167,19 @@ fn pull_up_project(input: &LogicalPlan, exprs: &[Expr], schema: &SchemaRef) -> O
             }
         }
     }
-    let is_time = |expr: &Expr| matches!(expr, Expr::Column { index, .. } if *index == pulled.window.time_column);
-    let time_column = kept.iter().position(is_time).unwrap_or_else(|| {
-        let field = pulled.plan.schema().field(pulled.window.time_column);
-        kept.push(Expr::column(pulled.window.time_column, field.data_type.clone()));
-        fields.push(Field::clone(field));
-        kept.len() - 1
-    });
+    let mut place = |column: usize| {
+        let is_it = |expr: &Expr| matches!(expr, Expr::Column { index, .. } if *index == column);
+        kept.iter().position(is_it).unwrap_or_else(|| {
+            let field = pulled.plan.schema().field(column);
+            kept.push(Expr::column(column, field.data_type.clone()));
+            fields.push(Field::clone(field));
+            kept.len() - 1
+        })
+    };
+    let partition_keys = pulled.window.partition_keys.iter().map(|key| place(*key)).collect();
+    let time_column = place(pulled.window.time_column);
     let schema = Arc::new(Schema::new(fields));
-    let window = WindowSpec { time_column, ..pulled.window };
+    let window = WindowSpec { time_column, partition_keys, ..pulled.window };
     Some(PulledUp { plan: LogicalPlan::Project { input: Box::new(pulled.plan), exprs: kept, schema }, columns, window })
 }
 

@@ -10,7 +10,7 @@ use crate::config::Configuration;
 use crate::job_graph::{DataSetId, DistributionPattern, JobEdge, JobGraph, JobVertex};
 use crate::runtime::checkpoint::TaskRestore;
 use crate::runtime::task::{
-    ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
+    ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, LateLink, ResultPartitionDescriptor, ResultPartitionId,
     SubpartitionId, TaskDescriptor,
 };
 use crate::stream_graph::{OperatorSpec, SinkSpec, SourceSpec};
@@ -145,15 +145,23 @@ pub(super) fn task_descriptor(
 fn chained_operator(vertex: &JobVertex, index: usize) -> ChainedOperator {
     let operator = &vertex.operators[index];
     let next = vertex.chain.iter().filter(|edge| edge.source == index);
-    let next = next.map(|edge| ChainLink::Operator { index: edge.target, input: edge.input });
+    let next = next.map(|edge| (&edge.late, ChainLink::Operator { index: edge.target, input: edge.input }));
     let results = vertex.results.iter().enumerate().filter(|(_, result)| result.producer == index);
-    let results = results.map(|(position, _)| ChainLink::Partition(position));
+    let results = results.map(|(position, result)| (&result.late, ChainLink::Partition(position)));
+    let (mut links, mut late_links) = (Vec::new(), Vec::new());
+    for (late, link) in next.chain(results) {
+        match late {
+            None => links.push(link),
+            Some(output) => late_links.push(LateLink { output: output.clone(), link }),
+        }
+    }
     ChainedOperator {
         id: operator.id,
         name: operator.name.clone(),
         spec: operator.spec.clone(),
         state_ttl_ms: operator.state_ttl_ms.clone(),
-        links: next.chain(results).collect(),
+        links,
+        late_links,
     }
 }
 

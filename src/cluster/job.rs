@@ -194,6 +194,8 @@ fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetrics
         sum.rows_in += operator.rows_in;
         sum.rows_out += operator.rows_out;
         sum.late_rows += operator.late_rows;
+        sum.lateness_ms_max = sum.lateness_ms_max.max(operator.lateness_ms_max);
+        sum.watermark = sum.watermark.min(operator.watermark);
         sum.skipped_records += operator.skipped_records;
         sum.dropped_rows += operator.dropped_rows;
         sum.expired += operator.expired;

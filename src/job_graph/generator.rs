@@ -4,6 +4,7 @@
 //! validate; chain; order the vertices so that each comes after its inputs; data sets and edges; names.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::chaining::explain_edge;
 use super::graph::{
@@ -12,7 +13,7 @@ use super::graph::{
 use super::operator_ids::operator_ids;
 use crate::error::{Error, Result};
 use crate::stream_graph::{Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
-use crate::types::{OperatorId, VertexId};
+use crate::types::{DataType, Field, OperatorId, Schema, SchemaRef, VertexId};
 
 /// Makes the JobGraph of a StreamGraph.
 pub fn generate(graph: &StreamGraph) -> Result<JobGraph> {
@@ -109,6 +110,7 @@ fn vertex(graph: &StreamGraph, chain: &Chain, id: VertexId, ids: &BTreeMap<Strea
         source: chain.position(edge.source),
         target: chain.position(edge.target),
         input: edge.input,
+        late: edge.late.clone(),
     };
     JobVertex {
         id,
@@ -141,7 +143,8 @@ fn connect(graph: &StreamGraph, chains: &[Chain], job: &mut JobGraph) {
             partitioner: edge.partitioner.clone(),
             exchange: edge.exchange,
             consumer: VertexId(consumer as u32),
-            schema: graph.node(edge.source).schema.clone(),
+            schema: schema_of(graph, edge),
+            late: edge.late.clone(),
         });
         job.vertices[consumer].inputs.push(JobEdge {
             source: data_set,
@@ -157,6 +160,17 @@ fn connect(graph: &StreamGraph, chains: &[Chain], job: &mut JobGraph) {
             exchange: edge.exchange,
         });
     }
+}
+
+/// The columns of the rows of an edge: late rows are those of an input of the producer, with a watermark.
+fn schema_of(graph: &StreamGraph, edge: &StreamEdge) -> SchemaRef {
+    let Some(late) = &edge.late else { return graph.node(edge.source).schema.clone() };
+    let comes_in = |input: &&StreamEdge| input.target == edge.source && input.input == late.input;
+    let input = graph.edges.iter().find(comes_in).map(|input| graph.node(input.source).schema.fields.clone());
+    let mut fields = input.unwrap_or_default();
+    fields.push(Field::new("late_watermark", late.watermark_type.clone()));
+    fields.push(Field::new("late_change", DataType::string()));
+    Arc::new(Schema::new(fields))
 }
 
 fn distribution(partitioner: &Partitioner) -> DistributionPattern {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::NotChained;
-use crate::stream_graph::{ExchangeMode, OperatorSpec, Partitioner, StreamNodeId};
+use crate::stream_graph::{ExchangeMode, LateOutput, OperatorSpec, Partitioner, StreamNodeId};
 use crate::types::{ChangelogMode, InputNumber, OperatorId, SchemaRef, VertexId};
 
 /// A job as it is submitted: what runs, after chaining.
@@ -76,6 +76,9 @@ pub struct ChainEdge {
     pub target: usize,
     /// Which input of the consumer.
     pub input: InputNumber,
+    /// Which side output of the producer; none = what it emits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateOutput>,
 }
 
 /// A data set between two vertices, numbered across the graph.
@@ -97,6 +100,9 @@ pub struct IntermediateDataSet {
     pub consumer: VertexId,
     /// Columns of its rows.
     pub schema: SchemaRef,
+    /// Which side output of the producer; none = what it emits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateOutput>,
 }
 
 /// Which subtasks of two vertices are connected.

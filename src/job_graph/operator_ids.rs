@@ -43,6 +43,9 @@ pub fn operator_ids(graph: &StreamGraph) -> Result<BTreeMap<StreamNodeId, Operat
                     let source = ids.get(&edge.source).ok_or_else(|| not_in_order(edge.source, node.id))?;
                     hash.add(&source.0.to_le_bytes());
                     hash.add(&[edge.input.0]);
+                    if let Some(late) = &edge.late {
+                        hash.add(&[late.input.0]);
+                    }
                 }
             }
         }

@@ -32,6 +32,7 @@ fn graph(parallelism: &[u32], edges: &[(u32, u32)]) -> StreamGraph {
         input: InputNumber(0),
         partitioner: Partitioner::Forward,
         exchange: ExchangeMode::Pipelined,
+        late: None,
     };
     StreamGraph {
         name: "test".into(),

@@ -11,6 +11,7 @@ mod group_aggregate;
 mod group_table;
 mod join;
 mod keyed_state;
+mod late_rows;
 mod limit;
 mod over;
 mod progress;

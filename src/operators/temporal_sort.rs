@@ -5,13 +5,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::compute;
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 
 use super::keyed_state::{rows_in_range, unkeyed_snapshot};
+use super::late_rows::LateRows;
 use super::row_buffer::RowBuffer;
 use super::sorting::{emit_rows, sort_indices};
 use super::window::null_rowtime;
@@ -29,7 +29,7 @@ pub struct TemporalSort {
     /// Times of the rows that wait, to see which of them a watermark lets out.
     times: BinaryHeap<Reverse<i64>>,
     batch_rows: usize,
-    context: OperatorContext,
+    late: LateRows,
 }
 
 /// The time of the last row that came out, in the units of the rowtime.
@@ -45,7 +45,7 @@ impl TemporalSort {
             last: LastTime(i64::MIN),
             times: BinaryHeap::new(),
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
-            context: context.clone(),
+            late: LateRows::new(context),
         }
     }
 
@@ -58,14 +58,19 @@ impl TemporalSort {
         Ok(compute::cast(column, &ArrowType::Int64)?.as_primitive::<Int64Type>().clone())
     }
 
-    /// A watermark in the units of the rowtime.
-    fn limit(watermark: Watermark, column: &ArrayRef) -> i64 {
+    /// Units of the rowtime in a millisecond.
+    fn units(column: &ArrayRef) -> i64 {
         use arrow::datatypes::TimeUnit;
-        let units = match column.data_type() {
+        match column.data_type() {
             ArrowType::Timestamp(TimeUnit::Microsecond, _) => 1_000,
             ArrowType::Timestamp(TimeUnit::Nanosecond, _) => 1_000_000,
             _ => 1,
-        };
+        }
+    }
+
+    /// A watermark in the units of the rowtime.
+    fn limit(watermark: Watermark, column: &ArrayRef) -> i64 {
+        let units = Self::units(column);
         // A watermark covers its whole millisecond.
         watermark.0.saturating_mul(units).saturating_add(units - 1)
     }
@@ -108,7 +113,7 @@ impl Operator for TemporalSort {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+    fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.refill()?;
         let steps = batch.take_steps();
         let times = self.times(batch.columns())?;
@@ -122,13 +127,15 @@ impl Operator for TemporalSort {
             let in_time = *time > self.last.0;
             if in_time {
                 self.times.push(Reverse(*time));
+            } else {
+                let units = Self::units(&rowtime);
+                self.late.add(row, self.last.0.div_euclid(units), time.div_euclid(units));
             }
             kept.push(in_time);
         }
         steps_left.for_each(|step| self.let_out(Self::limit(step.watermark, &rowtime)));
-        let late_rows = kept.iter().filter(|kept| !**kept).count();
-        if late_rows > 0 {
-            self.context.metrics.late_rows.fetch_add(late_rows as u64, Ordering::Relaxed);
+        if kept.contains(&false) {
+            self.late.give_out(input, &batch, output)?;
             batch = batch.filter(&BooleanArray::from(kept))?;
         }
         self.waiting.push(batch);
@@ -172,6 +179,8 @@ impl StateTable for LastTime {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
     use crate::operators::testing::*;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::checkpoint::Stores;
+use super::task::Watermarked;
 use super::{ConnectorFactory, Operator, ResultHub, SourceOperator};
 use crate::clock::Clock;
 use crate::config::Configuration;
@@ -84,6 +85,10 @@ pub struct OperatorMetrics {
     pub rows_out: AtomicU64,
     /// Rows that came too late for their window.
     pub late_rows: AtomicU64,
+    /// By how much the latest of them would have had to come earlier, in milliseconds.
+    pub lateness_ms_max: AtomicU64,
+    /// The watermark that it emitted last.
+    pub watermark: Watermarked,
     /// Records that a format could not read and was told to skip.
     pub skipped_records: AtomicU64,
     /// Rows dropped for any other reason that the user allowed (NOT NULL enforcer DROP …).

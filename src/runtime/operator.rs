@@ -1,5 +1,7 @@
 //! The contract of an operator: batches, watermarks and time in, batches and watermarks out; its state behind [`StateTable`].
 
+use arrow::array::ArrayRef;
+
 use super::{Committable, OperatorContext, StateTableSnapshot, WatermarkStatus};
 use crate::error::Result;
 use crate::types::{Batch, CheckpointId, InputNumber, KeyGroupRange, Watermark};
@@ -15,6 +17,17 @@ pub trait Output {
     /// Emits that event time is (no longer) to be waited for: an operator that generates watermarks has no rows for too long.
     /// Outputs that merge no channels need not care.
     fn watermark_status(&mut self, _status: WatermarkStatus) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether someone wants the rows of an input that come too late.
+    fn takes_late_rows(&self, _input: InputNumber) -> bool {
+        false
+    }
+
+    /// Hands on rows of an input that came too late, as they came; `watermarks`: the event time that had passed each, in milliseconds
+    /// (BIGINT).
+    fn late_rows(&mut self, _input: InputNumber, _rows: Batch, _watermarks: ArrayRef) -> Result<()> {
         Ok(())
     }
 }

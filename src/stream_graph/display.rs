@@ -38,7 +38,8 @@ impl fmt::Display for StreamGraph {
                     }
                     _ => String::new(),
                 };
-                writeln!(f, "    <- [{}] input={} {}{keys}", edge.source.0, edge.input, edge.partitioner.ship_strategy())?;
+                let late = edge.late.as_ref().map_or_else(String::new, |late| format!(" late rows of input {}", late.input));
+                writeln!(f, "    <- [{}]{late} input={} {}{keys}", edge.source.0, edge.input, edge.partitioner.ship_strategy())?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{OperatorSpec, StateContract};
-use crate::types::{ChangelogMode, InputNumber, SchemaRef};
+use crate::types::{ChangelogMode, DataType, InputNumber, SchemaRef};
 
 /// A node of a StreamGraph, numbered from 1 in the order of creation, as in Flink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,6 +80,15 @@ pub struct StreamNode {
     pub changelog: ChangelogMode,
 }
 
+/// The side output of an operator that drops late rows: those of one of its inputs, each with the watermark that had passed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateOutput {
+    /// Which input they came from.
+    pub input: InputNumber,
+    /// The type of the watermark, which stands behind the columns of the row; behind it the kind of the change (STRING).
+    pub watermark_type: DataType,
+}
+
 /// A stream from one operator to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamEdge {
@@ -93,6 +102,9 @@ pub struct StreamEdge {
     pub partitioner: Partitioner,
     /// When the consumer may start.
     pub exchange: ExchangeMode,
+    /// Which side output of the producer it carries; none = what the operator emits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateOutput>,
 }
 
 /// One node per logical operator, before chaining.

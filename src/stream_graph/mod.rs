@@ -10,7 +10,7 @@ mod state;
 mod time_joins;
 
 pub use emit::{EmitStrategy, LateFire};
-pub use graph::{ChainingStrategy, ExchangeMode, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
+pub use graph::{ChainingStrategy, ExchangeMode, LateOutput, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use over::{FrameBound, FrameUnit, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
 pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
 pub use spec::{

@@ -172,6 +172,7 @@ impl TestJob {
             } else {
                 (0..partitions.len()).map(ChainLink::Partition).collect()
             },
+            late_links: Vec::new(),
         };
         TaskDescriptor {
             attempt: self.attempt(vertex, subtask),

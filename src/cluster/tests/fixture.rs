@@ -289,6 +289,7 @@ impl Job {
             input: InputNumber(0),
             partitioner,
             exchange: ExchangeMode::Pipelined,
+            late: None,
         });
     }
 }

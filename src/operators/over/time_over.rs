@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::Int64Type;
@@ -15,6 +14,7 @@ use super::kept_rows::{KeptRows, TimedRow};
 use super::partitions::{NEVER, PartitionTime, Partitions};
 use super::values::{FrameStart, evaluate};
 use crate::error::Result;
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::RowId;
@@ -41,6 +41,7 @@ pub(super) struct TimeOver {
     emptied: Vec<u32>,
     /// Whether restored rows may wait to be put in their places.
     is_restored: bool,
+    late: LateRows,
     context: OperatorContext,
 }
 
@@ -72,6 +73,7 @@ impl TimeOver {
             ready: Vec::new(),
             emptied: Vec::new(),
             is_restored: false,
+            late: LateRows::new(context),
             context: context.clone(),
         })
     }
@@ -125,23 +127,21 @@ impl TimeOver {
         let mut ids = Vec::new();
         self.kept.store.append(batch.columns(), batch.num_rows(), &mut ids)?;
         let mut steps = steps.iter().peekable();
-        let mut late: Vec<RowId> = Vec::new();
+        let mut gone: Vec<RowId> = Vec::new();
         for (row, time) in times.into_iter().enumerate() {
             while let Some(step) = steps.next_if(|step| step.rows_before as usize <= row) {
                 self.advance(step.watermark.0)?;
             }
             let timed = TimedRow { group: groups[row], time, id: ids[row] };
             if self.is_late(timed) {
-                late.push(timed.id);
+                gone.push(timed.id);
+                self.late.add(row, self.progress.time, time);
             } else {
                 self.schedule_cleanup(timed);
                 self.kept.wait(timed);
             }
         }
-        if !late.is_empty() {
-            self.context.metrics.late_rows.fetch_add(late.len() as u64, Ordering::Relaxed);
-            self.kept.store.delete(&late);
-        }
+        self.kept.store.delete(&gone);
         steps.try_for_each(|step| self.advance(step.watermark.0))
     }
 
@@ -260,11 +260,14 @@ impl Operator for TimeOver {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+    fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.load()?;
         let steps = batch.take_steps();
         match self.rowtime {
-            Some((column, precision)) => self.add_by_event_time(&batch, column, precision, steps.as_slice())?,
+            Some((column, precision)) => {
+                self.add_by_event_time(&batch, column, precision, steps.as_slice())?;
+                self.late.give_out(input, &batch, output)?;
+            }
             None => {
                 self.advance_clock(self.context.environment.clock.now_ms());
                 self.add_by_clock(&batch)?;

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use arrow::compute;
@@ -14,6 +13,7 @@ use arrow::datatypes::DataType;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::{RowId, RowStore};
@@ -25,7 +25,7 @@ use crate::types::{Batch, InputNumber, KeyGroupRange, TypeKind, Watermark, hash_
 pub(super) struct EarliestRows {
     table: EarliestTable,
     progress: Progress,
-    context: OperatorContext,
+    late: LateRows,
 }
 
 /// Where the row of a partition is.
@@ -77,7 +77,7 @@ impl EarliestRows {
             hashes: Vec::new(),
             group_of_row: Vec::new(),
         };
-        Ok(EarliestRows { table, progress: Progress::new(i64::MIN, context.key_groups), context: context.clone() })
+        Ok(EarliestRows { table, progress: Progress::new(i64::MIN, context.key_groups), late: LateRows::new(context) })
     }
 }
 
@@ -90,7 +90,6 @@ struct Outcome {
     replaced: Vec<RowId>,
     /// Partitions whose row came with the batch, each once.
     changed: Vec<u32>,
-    late_rows: u64,
 }
 
 impl EarliestTable {
@@ -182,15 +181,12 @@ impl EarliestRows {
             }
             // A row of the watermark's own time is not late, as in Flink.
             if time < self.progress.time {
-                outcome.late_rows += 1;
+                self.late.add(row, self.progress.time, time);
             } else {
                 self.table.compete(self.table.group_of_row[row], row as u32, time, &mut outcome);
             }
         }
         steps.for_each(|step| self.advance(step.watermark, &mut outcome));
-        if outcome.late_rows > 0 {
-            self.context.metrics.late_rows.fetch_add(outcome.late_rows, Ordering::Relaxed);
-        }
         self.table.settle(batch, outcome)
     }
 
@@ -205,11 +201,12 @@ impl Operator for EarliestRows {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+    fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if let Some(rows) = self.apply(&batch, steps.as_slice())? {
             output.batch(rows)?;
         }
+        self.late.give_out(input, &batch, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, Int64Array, UInt32Array};
 
@@ -13,6 +12,7 @@ use super::table::RankTable;
 use crate::config::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::operators::keyed_state::rows_in_range;
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::window::slices::SliceKey;
 use crate::operators::window::time::{WindowTime, milliseconds};
@@ -29,6 +29,7 @@ pub(super) struct WindowRank<K> {
     progress: Progress,
     output_number: bool,
     batch_rows: usize,
+    late: LateRows,
     context: OperatorContext,
 }
 
@@ -54,6 +55,7 @@ impl<K: RankKey> WindowRank<K> {
             progress: Progress::new(i64::MIN, context.key_groups),
             output_number: spec.rank.output_number,
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
+            late: LateRows::new(context),
             context: context.clone(),
         })
     }
@@ -81,23 +83,22 @@ impl<K: RankKey> WindowRank<K> {
         }
         self.gather(&windows, from, windows.len(), &mut pending);
         self.windows.add(&batch, pending)?;
+        self.late.give_out(InputNumber(0), &batch, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
     /// Sorts rows by window, leaving out and counting the late ones.
-    fn gather(&self, windows: &[SliceKey], from: usize, to: usize, pending: &mut Pending) {
-        let (mut late_rows, mut first) = (0, from as u32);
+    fn gather(&mut self, windows: &[SliceKey], from: usize, to: usize, pending: &mut Pending) {
+        let mut first = from as u32;
         for stretch in windows[from..to].chunk_by(|a, b| a == b) {
             let rows = first..first + stretch.len() as u32;
             first = rows.end;
             if !self.is_proctime && self.is_over(stretch[0], self.progress.time) {
-                late_rows += stretch.len() as u64;
+                let end = self.time.trigger(stretch[0].end - 1);
+                rows.for_each(|row| self.late.add(row as usize, self.progress.time, end));
             } else {
                 pending.entry(stretch[0]).or_default().extend(rows);
             }
-        }
-        if late_rows > 0 {
-            self.context.metrics.late_rows.fetch_add(late_rows, Ordering::Relaxed);
         }
     }
 

@@ -6,13 +6,13 @@
 //! watermark is held back by the greater of both reaches. With processing time the clock takes the place of both.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, UInt32Array};
 
 use super::pairs::{Pairing, Rows};
 use super::timed_rows::{NewRows, RowPlace, Slices, TimedRows};
 use crate::error::Result;
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::window::{milliseconds, null_rowtime};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
@@ -35,6 +35,7 @@ pub struct IntervalJoin {
     /// Of each side, what is kept.
     sides: [TimedRows; 2],
     progress: Progress,
+    late: LateRows,
     context: OperatorContext,
 }
 
@@ -66,6 +67,7 @@ impl IntervalJoin {
             padded,
             sides: [side(&spec.left_schema, left_keys, padded[0])?, side(&spec.right_schema, right_keys, padded[1])?],
             progress: Progress::new(i64::MIN, context.key_groups),
+            late: LateRows::new(context),
             context: context.clone(),
             spec,
         })
@@ -120,7 +122,7 @@ impl IntervalJoin {
             }
             let at = rows.times[row];
             if nothing_meets || matchable.as_ref().is_some_and(|matchable| matchable.is_null(row)) {
-                over.push(row as u32);
+                over.push((row as u32, time));
                 continue;
             }
             let low = at.max(time.saturating_add(1)).saturating_sub(other_reach);
@@ -131,7 +133,7 @@ impl IntervalJoin {
             if at.saturating_add(reach) > time {
                 kept.push(row as u32)
             } else {
-                over.push(row as u32)
+                over.push((row as u32, time))
             }
             if search.rows.len() >= PAIRS_MAX {
                 self.emit_pairs(&mut rows, &slices, &mut search, row + 1, &mut partners, output)?;
@@ -193,18 +195,20 @@ impl IntervalJoin {
         output.batch(batch.with_steps(steps))
     }
 
-    /// Keeps the rows that partners can still come for; of the others those without a partner come out with NULLs, or are dropped.
-    fn keep(&mut self, rows: &Incoming, kept: &[u32], over: &[u32], output: &mut dyn Output) -> Result<()> {
+    /// Keeps the rows that partners can still come for; of the others (with the event time that they met) those without a partner come out with NULLs, or are dropped.
+    fn keep(&mut self, rows: &Incoming, kept: &[u32], over: &[(u32, i64)], output: &mut dyn Output) -> Result<()> {
         let Incoming { side, columns, times, hashes, joined, .. } = rows;
         self.sides[*side].push(&NewRows { columns, times, hashes, joined }, kept)?;
-        let alone: Vec<u32> = over.iter().copied().filter(|row| !joined[*row as usize]).collect();
+        let alone: Vec<(u32, i64)> = over.iter().copied().filter(|(row, _)| !joined[*row as usize]).collect();
         if self.padded[*side] {
-            let count = alone.len();
-            return self.emit_padded(*side, Rows::Of(columns, UInt32Array::from(alone)), count, output);
+            let (count, rows) = (alone.len(), alone.into_iter().map(|(row, _)| row).collect());
+            return self.emit_padded(*side, Rows::Of(columns, rows), count, output);
         }
-        let late = alone.into_iter().filter(|row| times[*row as usize] <= self.progress.time).count();
-        self.context.metrics.late_rows.fetch_add(late as u64, Ordering::Relaxed);
-        Ok(())
+        for (row, watermark) in alone.into_iter().filter(|(row, watermark)| times[*row as usize] <= *watermark) {
+            self.late.add(row as usize, watermark, times[row as usize]);
+        }
+        let batch = Batch::new(columns.clone(), times.len());
+        self.late.give_out(InputNumber(*side as u8), &batch, output)
     }
 
     fn emit_padded(&self, side: usize, rows: Rows<'_>, count: usize, output: &mut dyn Output) -> Result<()> {

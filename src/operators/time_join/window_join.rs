@@ -3,8 +3,6 @@
 //! A batch is cut only where one of its watermark steps ends a window. A row whose window has ended is dropped and counted. Output
 //! rows come before the watermark that ended their window, so what follows finds them in time.
 
-use std::sync::atomic::Ordering;
-
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::buffer::NullBuffer;
 use hashbrown::HashMap;
@@ -14,6 +12,7 @@ use super::pairs::{Pairing, Rows};
 use super::window_rows::{Window, WindowRows};
 use crate::config::BATCH_ROWS;
 use crate::error::Result;
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::window::{WindowTime, milliseconds};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
@@ -31,7 +30,7 @@ pub struct WindowJoin {
     sides: [WindowRows; 2],
     progress: Progress,
     batch_rows: usize,
-    context: OperatorContext,
+    late: LateRows,
 }
 
 impl WindowJoin {
@@ -49,7 +48,7 @@ impl WindowJoin {
             sides: [left_keys, right_keys].map(|keys| WindowRows::new(keys, context.max_parallelism)),
             progress: Progress::new(i64::MIN, context.key_groups),
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
-            context: context.clone(),
+            late: LateRows::new(context),
             spec,
         })
     }
@@ -86,20 +85,17 @@ impl WindowJoin {
         }
         self.gather(&windows, row, windows.len(), &mut waiting);
         self.keep(side, batch.columns(), &mut waiting)?;
+        self.late.give_out(InputNumber(side as u8), &batch, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
     /// Sorts rows by window, leaving out and counting the late ones. A window with waiting rows has not ended: it would have been
     /// joined.
-    fn gather(&self, windows: &[Window], from: usize, to: usize, waiting: &mut Waiting) -> usize {
-        let mut late_rows = 0;
+    fn gather(&mut self, windows: &[Window], from: usize, to: usize, waiting: &mut Waiting) -> usize {
         for (row, window) in windows.iter().enumerate().take(to).skip(from) {
             if !waiting.add(*window, row as u32, |window| self.end_of(window) > self.progress.time) {
-                late_rows += 1;
+                self.late.add(row, self.progress.time, self.end_of(*window));
             }
-        }
-        if late_rows > 0 {
-            self.context.metrics.late_rows.fetch_add(late_rows, Ordering::Relaxed);
         }
         to.max(from)
     }

@@ -4,7 +4,6 @@
 //! dropped and counted. A row whose first windows have fired counts for the others, as in Flink.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
@@ -15,6 +14,7 @@ use super::time::{WindowTime, constant_timestamps};
 use crate::config::BATCH_ROWS;
 use crate::error::Result;
 use crate::operators::group_table::GroupTable;
+use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{WindowAggregateSpec, WindowProperty, WindowSource};
@@ -32,6 +32,7 @@ pub struct WindowAggregate {
     /// Input columns that are read: of others nothing is copied.
     used: Vec<bool>,
     batch_rows: usize,
+    late: LateRows,
     context: OperatorContext,
 }
 
@@ -90,6 +91,7 @@ impl WindowAggregate {
             progress: Progress::new(i64::MIN, context.key_groups),
             used,
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
+            late: LateRows::new(context),
             context: context.clone(),
             spec,
         })
@@ -163,13 +165,13 @@ impl WindowAggregate {
         }
         self.gather(&slices, row, slices.len(), &mut pending);
         self.add_rows(&batch, pending)?;
+        self.late.give_out(InputNumber(0), &batch, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
     /// Sorts rows into slices, leaving out and counting the late ones.
-    fn gather(&self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
+    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
         let mut known: Option<(SliceKey, bool)> = None;
-        let mut late_rows = 0;
         for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
             let late = match known {
                 Some((last, late)) if last == *slice => late,
@@ -177,13 +179,11 @@ impl WindowAggregate {
             };
             known = Some((*slice, late));
             if late {
-                late_rows += 1;
+                let last_end = self.window_ends(*slice).1;
+                self.late.add(row, self.progress.time, self.time.trigger(last_end - 1));
             } else {
                 pending.add(*slice, row);
             }
-        }
-        if late_rows > 0 {
-            self.context.metrics.late_rows.fetch_add(late_rows, Ordering::Relaxed);
         }
         to.max(from)
     }

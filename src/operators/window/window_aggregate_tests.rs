@@ -1,5 +1,7 @@
 //! Windows as Flink 2.3 fires them, on batches built by hand.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 use crate::clock::VirtualClock;
 use crate::operators::testing::*;

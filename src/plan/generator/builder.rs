@@ -181,7 +181,8 @@ impl<'a> Generator<'a> {
                 Distribution::Keyed(keys) if !keys.is_empty() => Partitioner::Hash { keys: keys.clone() },
                 Distribution::Keyed(_) | Distribution::Single => Partitioner::Global,
             };
-            self.graph.edges.push(StreamEdge { source: *source, target, input, partitioner, exchange: ExchangeMode::Pipelined });
+            let exchange = ExchangeMode::Pipelined;
+            self.graph.edges.push(StreamEdge { source: *source, target, input, partitioner, exchange, late: None });
         }
         Ok(())
     }

@@ -44,6 +44,7 @@ pub(super) fn build(
             id: operator.id,
             name: operator.name.clone(),
             links: operator.links.clone(),
+            late_links: operator.late_links.clone(),
             metrics: Arc::clone(&context.metrics),
             emitted: Watermark::MIN,
             prepared: Vec::new(),
@@ -83,7 +84,7 @@ fn check(descriptor: &TaskDescriptor) -> Result<()> {
     }
     let mut fed = vec![0; operators.len()];
     for (position, operator) in operators.iter().enumerate() {
-        for link in &operator.links {
+        for link in operator.links.iter().chain(operator.late_links.iter().map(|late| &late.link)) {
             match link {
                 ChainLink::Operator { index, .. } if *index > position && *index < operators.len() => fed[*index] += 1,
                 ChainLink::Partition(partition) if *partition < partitions.len() => {}

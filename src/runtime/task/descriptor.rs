@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Configuration;
 use crate::runtime::checkpoint::TaskRestore;
-use crate::stream_graph::{OperatorSpec, Partitioner};
+use crate::stream_graph::{LateOutput, OperatorSpec, Partitioner};
 use crate::types::{InputNumber, JobId, OperatorId, SubtaskIndex, VertexId};
 
 /// One attempt to run one subtask of a vertex.
@@ -90,6 +90,18 @@ pub struct ChainedOperator {
     pub state_ttl_ms: Vec<u64>,
     /// Where its output goes; none for sinks.
     pub links: Vec<ChainLink>,
+    /// Where the rows go that came too late for it.
+    #[serde(default)]
+    pub late_links: Vec<LateLink>,
+}
+
+/// Where rows go that came too late for an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateLink {
+    /// Which rows.
+    pub output: LateOutput,
+    /// Where to.
+    pub link: ChainLink,
 }
 
 /// A task: one subtask of one vertex.

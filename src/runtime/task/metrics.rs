@@ -102,6 +102,10 @@ pub struct OperatorMetricsSnapshot {
     pub rows_out: u64,
     /// Rows that came too late.
     pub late_rows: u64,
+    /// By how much the latest of them would have had to come earlier, in milliseconds.
+    pub lateness_ms_max: u64,
+    /// The watermark that it emitted last, milliseconds since the epoch; `i64::MIN` before the first.
+    pub watermark: i64,
     /// Records that were skipped.
     pub skipped_records: u64,
     /// Rows dropped as the user allowed.
@@ -149,6 +153,8 @@ fn operator_snapshot((operator, name, metrics): &(OperatorId, String, Arc<Operat
         rows_in: metrics.rows_in.load(Relaxed),
         rows_out: metrics.rows_out.load(Relaxed),
         late_rows: metrics.late_rows.load(Relaxed),
+        lateness_ms_max: metrics.lateness_ms_max.load(Relaxed),
+        watermark: metrics.watermark.get(),
         skipped_records: metrics.skipped_records.load(Relaxed),
         dropped_rows: metrics.dropped_rows.load(Relaxed),
         expired: metrics.expired.load(Relaxed),

@@ -15,7 +15,7 @@ mod stream_task;
 mod task_input;
 
 pub use descriptor::{
-    ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, ResultPartitionDescriptor, ResultPartitionId,
+    ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, LateLink, ResultPartitionDescriptor, ResultPartitionId,
     SubpartitionId, TaskDescriptor,
 };
 pub use handle::{SplitAssignment, SplitProvider, TaskHandle, TaskStatus};

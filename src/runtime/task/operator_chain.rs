@@ -13,7 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use super::ChainLink;
+use arrow::array::{ArrayRef, StringViewArray};
+use arrow::compute;
+
+use super::{ChainLink, LateLink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::channel::ResultPartition;
 use crate::runtime::checkpoint::{OperatorSnapshot, RestoredTask};
@@ -28,6 +31,8 @@ pub(super) struct Port {
     pub(super) id: OperatorId,
     pub(super) name: String,
     pub(super) links: Vec<ChainLink>,
+    /// Where late rows go.
+    pub(super) late_links: Vec<LateLink>,
     pub(super) metrics: Arc<OperatorMetrics>,
     pub(super) emitted: Watermark,
     /// What a sink has prepared, at which checkpoint, that no checkpoint has yet of which it is known to be complete.
@@ -202,7 +207,7 @@ impl OperatorChain {
     /// Which input of a chained operator its predecessor feeds.
     fn input_of(&self, position: usize) -> InputNumber {
         let ports = self.source.iter().map(|source| &source.port).chain(self.nodes.iter().map(|node| &node.port));
-        let mut links = ports.flat_map(|port| &port.links);
+        let mut links = ports.flat_map(Port::all_links);
         links
             .find_map(|link| match link {
                 ChainLink::Operator { index, input } if *index == position => Some(*input),
@@ -303,6 +308,16 @@ impl OperatorChain {
 }
 
 impl Port {
+    fn emit(&mut self, watermark: Watermark) {
+        self.emitted = watermark;
+        self.metrics.watermark.set(watermark.0);
+    }
+
+    /// Where rows and watermarks go, side outputs included.
+    fn all_links(&self) -> impl Iterator<Item = &ChainLink> {
+        self.links.iter().chain(self.late_links.iter().map(|late| &late.link))
+    }
+
     fn snapshot(&self, tables: FrozenTables) -> OperatorSnapshot {
         // Also what was prepared for a checkpoint that failed: it is made visible with the next one.
         let committables = self.prepared.iter().map(|(_, committable)| committable.clone()).collect();
@@ -356,6 +371,30 @@ impl Reach<'_> {
     }
 }
 
+impl Reach<'_> {
+    fn batch(&mut self, link: &ChainLink, batch: Batch) -> Result<()> {
+        match link {
+            ChainLink::Partition(partition) => self.partitions[*partition].batch(batch),
+            ChainLink::Operator { index, input } => self.call(*index, |operator, output| {
+                output.port.metrics.rows_in.fetch_add(batch.num_rows() as u64, Relaxed);
+                operator.process_batch(*input, batch, output)
+            }),
+        }
+    }
+
+    fn watermark(&mut self, link: &ChainLink, watermark: Watermark) -> Result<()> {
+        match link {
+            ChainLink::Partition(partition) => {
+                self.partitions[*partition].watermark(watermark);
+                Ok(())
+            }
+            ChainLink::Operator { index, .. } => {
+                self.call(*index, |operator, output| operator.process_watermark(watermark, output))
+            }
+        }
+    }
+}
+
 /// The output of one operator of a chain.
 struct ChainOutput<'a> {
     port: &'a mut Port,
@@ -368,19 +407,20 @@ impl Output for ChainOutput<'_> {
         if batch.num_rows() == 0 {
             return steps.last().map_or(Ok(()), |watermark| self.watermark(watermark));
         }
-        self.port.emitted = steps.last().unwrap_or(self.port.emitted);
+        if let Some(watermark) = steps.last() {
+            self.port.emit(watermark);
+        }
+        for late in &self.port.late_links {
+            if let Some(watermark) = steps.last() {
+                self.reach.watermark(&late.link, watermark)?;
+            }
+        }
         self.port.metrics.rows_out.fetch_add(batch.num_rows() as u64, Relaxed);
         let mut batch = Some(batch.with_steps(steps));
         for (at, link) in self.port.links.iter().enumerate() {
             let last = at + 1 == self.port.links.len();
             let batch = if last { batch.take() } else { batch.clone() }.expect("taken by the last link only");
-            match link {
-                ChainLink::Partition(partition) => self.reach.partitions[*partition].batch(batch)?,
-                ChainLink::Operator { index, input } => self.reach.call(*index, |operator, output| {
-                    output.port.metrics.rows_in.fetch_add(batch.num_rows() as u64, Relaxed);
-                    operator.process_batch(*input, batch, output)
-                })?,
-            }
+            self.reach.batch(link, batch)?;
         }
         Ok(())
     }
@@ -389,26 +429,36 @@ impl Output for ChainOutput<'_> {
         if watermark <= self.port.emitted || watermark == Watermark::MAX {
             return Ok(());
         }
-        self.port.emitted = watermark;
-        for link in &self.port.links {
-            match link {
-                ChainLink::Partition(partition) => self.reach.partitions[*partition].watermark(watermark),
-                ChainLink::Operator { index, .. } => {
-                    self.reach.call(*index, |operator, output| operator.process_watermark(watermark, output))?;
-                }
-            }
+        self.port.emit(watermark);
+        for link in self.port.all_links() {
+            self.reach.watermark(link, watermark)?;
         }
         Ok(())
     }
 
     fn watermark_status(&mut self, status: WatermarkStatus) -> Result<()> {
-        for link in &self.port.links {
+        for link in self.port.all_links() {
             match link {
                 ChainLink::Partition(partition) => self.reach.partitions[*partition].watermark_status(status)?,
                 ChainLink::Operator { index, .. } => {
                     self.reach.call(*index, |_, output| output.watermark_status(status))?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn takes_late_rows(&self, input: InputNumber) -> bool {
+        self.port.late_links.iter().any(|late| late.output.input == input)
+    }
+
+    fn late_rows(&mut self, input: InputNumber, rows: Batch, watermarks: ArrayRef) -> Result<()> {
+        for late in self.port.late_links.iter().filter(|late| late.output.input == input) {
+            let mut columns = rows.columns().to_vec();
+            columns.push(compute::cast(&watermarks, &late.output.watermark_type.to_arrow())?);
+            let kinds = (0..rows.num_rows()).map(|row| Some(rows.kind(row).to_string()));
+            columns.push(Arc::new(kinds.collect::<StringViewArray>()));
+            self.reach.batch(&late.link, Batch::new(columns, rows.num_rows()))?;
         }
         Ok(())
     }

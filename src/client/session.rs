@@ -344,7 +344,9 @@ impl Session {
         plan: impl FnOnce(&BindContext<'_>, &PlannerContext<'_>) -> Result<PlannedJob>,
     ) -> Result<PlannedJob> {
         let state = self.locked();
-        plan(&state.bind_context(&self.engine, hints), &state.planner_context(&self.engine))
+        let cx = state.bind_context(&self.engine, hints);
+        let late_rows = binder::late_rows_table(&cx)?;
+        plan(&cx, &PlannerContext { late_rows: late_rows.as_ref(), ..state.planner_context(&self.engine) })
     }
 
     pub(super) async fn run_select(&self, planned: PlannedJob, rows: ResultStream) -> Result<StatementResult> {
@@ -467,6 +469,7 @@ impl State {
             configuration: &self.configuration,
             connectors: &engine.descriptors,
             base_dir: &self.base_dir,
+            late_rows: None,
         }
     }
 }

@@ -41,6 +41,7 @@ pub const SETTINGS: &[Setting] = &[
     FAILURE_RATE_INTERVAL,
     FAILURE_RATE_DELAY,
     SOURCE_IDLE_TIMEOUT,
+    LATE_ROWS_TABLE,
     CDC_EVENTS_DUPLICATE,
     STATE_TTL,
     STATE_UNBOUNDED,
@@ -318,6 +319,13 @@ pub const STATE_UNBOUNDED: Setting = Setting {
     setting_type: SettingType::OneOf(&["WARN", "ALLOW", "FORBID"]),
     default: "WARN",
     doc: "What is said of a query that keeps ever more state, since nothing bounds it: a warning, nothing, or an error.",
+};
+/// Late rows.
+pub const LATE_ROWS_TABLE: Setting = Setting {
+    key: "flott.late-rows.table",
+    setting_type: SettingType::Text,
+    default: "",
+    doc: "The table that rows are written to which come too late for a window, a join or a sort; empty = they are only counted.",
 };
 /// Latency.
 pub const LATENCY_INTERVAL: Setting = Setting {

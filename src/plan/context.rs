@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::catalog::ConnectorRegistry;
 use crate::config::Configuration;
 use crate::expr::FunctionRegistry;
+use crate::plan::ScanTable;
 
 /// What the planner finds in its session. Planning depends on this and on the plan alone, so it gives the same graph anywhere.
 #[derive(Debug, Clone, Copy)]
@@ -17,4 +18,6 @@ pub struct PlannerContext<'a> {
     pub connectors: &'a ConnectorRegistry,
     /// What relative paths in hinted options start from; those of a table start from where it was created.
     pub base_dir: &'a Path,
+    /// The table that rows are written to which come too late for an operator.
+    pub late_rows: Option<&'a ScanTable>,
 }

@@ -78,6 +78,7 @@ impl Session {
             configuration: &self.configuration,
             connectors: &self.connectors,
             base_dir: Path::new("/base"),
+            late_rows: None,
         }
     }
 }

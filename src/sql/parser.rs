@@ -74,6 +74,11 @@ pub fn parse_query(text: &str) -> Result<Box<Query>> {
     whole(text, |parser| parser.query())
 }
 
+/// The name of a table, as a setting gives it.
+pub fn parse_name(text: &str) -> Result<Name> {
+    whole(text, |parser| parser.p.name("a table name"))
+}
+
 /// Parses all of a kept text. `"x"` is a name in it: had it not been, the text would not have been kept.
 fn whole<T>(text: &str, parse: impl FnOnce(&mut StatementParser) -> Result<T>) -> Result<T> {
     let dialect = FlinkDialect::new(true);

@@ -3,6 +3,7 @@
 mod display;
 mod emit;
 mod graph;
+mod late;
 mod over;
 mod rank;
 mod spec;

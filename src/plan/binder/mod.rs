@@ -17,6 +17,7 @@ mod insert;
 mod intersection;
 mod join;
 mod json;
+mod late_rows;
 mod lateral;
 mod like;
 mod literal;
@@ -48,6 +49,7 @@ mod window;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};
 pub use insert::bind_insert;
+pub use late_rows::late_rows_table;
 pub use state::bind_query;
 pub use table::{bind_table_query, validate_table};
 pub use view::bind_view;

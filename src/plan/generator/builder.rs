@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::changelog::{Changelog, Changes};
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{
-    ChainingStrategy, ExchangeMode, OperatorSpec, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId,
+    ChainingStrategy, ExchangeMode, LateOutput, OperatorSpec, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId,
 };
 use crate::types::{InputNumber, ResultId, SchemaRef};
 
@@ -29,6 +29,7 @@ pub fn generate(queries: &[(&LogicalPlan, &Changelog)], result: Option<ResultId>
             (_, None) => return Err(Error::internal("a query without a sink needs a result to be collected in")),
         }
     }
+    generator.late_rows()?;
     Ok(generator.finish(&sinks))
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Generator<'a> {
     max_parallelism: u32,
     /// The time to live of state, milliseconds, where no hint says otherwise; 0 = for ever.
     state_ttl_ms: u64,
-    graph: StreamGraph,
+    pub graph: StreamGraph,
     /// What was generated already, so that equal subplans are shared.
     generated: Vec<(&'a LogicalPlan, &'a Changelog, Stream)>,
 }
@@ -136,6 +137,15 @@ impl<'a> Generator<'a> {
             self.connect(stream, id, InputNumber(number as u8), distribution)?;
         }
         Ok(Stream { nodes: vec![id], parallelism, changes, key: None })
+    }
+
+    /// Adds an operator that reads a side output of another one, in the same subtasks.
+    pub fn add_late(&mut self, node: NewNode, source: StreamNodeId, parallelism: u32, late: LateOutput) -> Result<Stream> {
+        let changes = node.changes;
+        let target = self.add(node, parallelism)?;
+        let (input, partitioner, exchange) = (InputNumber(0), Partitioner::Forward, ExchangeMode::Pipelined);
+        self.graph.edges.push(StreamEdge { source, target, input, partitioner, exchange, late: Some(late) });
+        Ok(Stream { nodes: vec![target], parallelism, changes, key: None })
     }
 
     fn add(&mut self, node: NewNode, parallelism: u32) -> Result<StreamNodeId> {

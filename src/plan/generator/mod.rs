@@ -8,6 +8,7 @@
 mod builder;
 mod calc;
 mod joins;
+mod late_rows;
 mod nodes;
 mod sharing;
 mod sinks;

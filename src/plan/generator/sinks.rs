@@ -26,22 +26,11 @@ impl<'a> Generator<'a> {
         if let Some(materializer) = keys.materializer {
             stream = self.materialize(&stream, materializer, parallelism)?;
         }
-        let partition_keys = table.table.partition_keys.iter().map(|name| sink_column(table, schema, name));
         let primary_key = table.primary_key_in(schema).unwrap_or_default();
-        let spec = SinkSpec {
-            table: table.path.stored(table.table.temporary),
-            connector: table.connector()?.to_string(),
-            options: table.options.clone(),
-            base_dir: table.base_dir(self.cx).to_path_buf(),
-            schema: schema.clone(),
-            partition_keys: partition_keys.collect::<Result<_>>()?,
-            primary_key: primary_key.clone(),
-            changelog: stream.changes.mode(),
-        };
         let node = NewNode {
             name: format!("Sink: {}", table.path.name),
             description: describe::sink(table, schema, on_conflict),
-            spec: OperatorSpec::Sink(Box::new(spec)),
+            spec: self.sink_spec(table, schema, stream.changes)?,
             schema: schema.clone(),
             changes: stream.changes,
         };
@@ -55,6 +44,21 @@ impl<'a> Generator<'a> {
         let distribution = if rekeyed { Distribution::Keyed(primary_key) } else { Distribution::Any };
         self.add_operator_with(node, &[(&stream, distribution)], parallelism)?;
         Ok(())
+    }
+
+    /// The writer of a table, which gets these columns and changes.
+    pub(super) fn sink_spec(&self, table: &ScanTable, schema: &SchemaRef, changes: Changes) -> Result<OperatorSpec> {
+        let partition_keys = table.table.partition_keys.iter().map(|name| sink_column(table, schema, name));
+        Ok(OperatorSpec::Sink(Box::new(SinkSpec {
+            table: table.path.stored(table.table.temporary),
+            connector: table.connector()?.to_string(),
+            options: table.options.clone(),
+            base_dir: table.base_dir(self.cx).to_path_buf(),
+            schema: schema.clone(),
+            partition_keys: partition_keys.collect::<Result<_>>()?,
+            primary_key: table.primary_key_in(schema).unwrap_or_default(),
+            changelog: changes.mode(),
+        })))
     }
 
     /// Of rows with one primary key the last one, in as many subtasks as the sink has.

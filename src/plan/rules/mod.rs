@@ -11,6 +11,7 @@ mod fold_constants;
 mod fold_values;
 mod interval_join;
 mod join_condition;
+mod late_rows;
 mod materialize_time;
 mod merge_projects;
 mod null_rejection;

@@ -1,8 +1,9 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, materialize_time, merge_projects, order_joins,
-    prune_columns, push_filters, push_into_scan, push_watermark, rank, regular_join, share_aggregates, window_aggregate,
+    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, late_rows, materialize_time, merge_projects,
+    order_joins, prune_columns, push_filters, push_into_scan, push_watermark, rank, regular_join, share_aggregates,
+    window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -19,6 +20,8 @@ pub(super) struct Rule {
     /// Rewrites a plan, from the root down as it sees fit.
     pub apply: fn(LogicalPlan, &PlannerContext) -> Result<LogicalPlan>,
 }
+
+const PRUNE_COLUMNS: &str = "prune_columns";
 
 /// All rules, in the order in which they run.
 pub(super) const RULES: &[Rule] = &[
@@ -37,10 +40,11 @@ pub(super) const RULES: &[Rule] = &[
     mandatory("window_aggregate", window_aggregate::apply),
     mandatory("interval_join", interval_join::apply),
     mandatory("regular_join", regular_join::apply),
+    mandatory("late_rows", late_rows::apply),
     optional("drop_watermark", drop_watermark::apply),
     optional("push_filters", push_filters::apply),
     // With all filters and windows in place it is clear what is read; scans are still bare.
-    optional("prune_columns", prune_columns::apply),
+    optional(PRUNE_COLUMNS, prune_columns::apply),
     // Pruning leaves projections in the way of filters.
     optional("push_filters", push_filters::apply),
     optional("merge_projects", merge_projects::apply),
@@ -64,7 +68,9 @@ pub fn is_enabled(cx: &PlannerContext) -> bool {
 /// Rewrites a bound plan by all rules that are enabled.
 pub fn optimize(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     let enabled = is_enabled(cx);
-    RULES.iter().filter(|rule| enabled || rule.mandatory).try_fold(plan, |plan, rule| {
+    // Whole rows are wanted where late ones are kept: no column goes.
+    let skipped = |rule: &&Rule| cx.late_rows.is_some() && rule.name == PRUNE_COLUMNS;
+    RULES.iter().filter(|rule| enabled || rule.mandatory).filter(|rule| !skipped(rule)).try_fold(plan, |plan, rule| {
         let schema = plan.schema().clone();
         let plan = (rule.apply)(plan, cx)?;
         debug_assert_eq!(plain(plan.schema()), plain(&schema), "rule {} keeps the columns", rule.name);

@@ -5,8 +5,8 @@ use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
-    BoundedSort, Calc, ChangelogNormalize, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin, SinkMaterializer,
-    SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
+    BoundedSort, Calc, ChangelogNormalize, Expand, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin,
+    SinkMaterializer, SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -25,6 +25,7 @@ impl OperatorFactory for Operators {
             OperatorSpec::WatermarkAssigner(spec) => Box::new(WatermarkAssigner::new(spec, context)?),
             OperatorSpec::WindowTableFunction(spec) => Box::new(WindowTableFunction::new(spec.clone(), context)?),
             OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone(), context)?),
+            OperatorSpec::Expand(spec) => Box::new(Expand::new(spec)),
             OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
             }

@@ -165,7 +165,8 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         LogicalPlan::Project { input, .. }
         | LogicalPlan::Filter { input, .. }
         | LogicalPlan::WatermarkAssigner { input, .. }
-        | LogicalPlan::WindowTableFunction { input, .. } => modifications(input, cx)?,
+        | LogicalPlan::WindowTableFunction { input, .. }
+        | LogicalPlan::Expand { input, .. } => modifications(input, cx)?,
         // The rows of the former elements go away, and those of the new ones come.
         LogicalPlan::Unnest { input, .. } => Modifications { updates: false, deletes: modifications(input, cx)?.any() },
         LogicalPlan::Aggregate { input, aggregates, .. } => {
@@ -237,6 +238,7 @@ fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog], cx
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }
+        | LogicalPlan::Expand { .. }
         | LogicalPlan::Union { .. } => inputs.iter().any(|input| input.changes.updates == Updates::BeforeAndAfter),
         _ => true,
     }
@@ -248,6 +250,7 @@ fn input_needs_before(plan: &LogicalPlan, needs_before: bool) -> bool {
         LogicalPlan::Project { .. }
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }
+        | LogicalPlan::Expand { .. }
         | LogicalPlan::Union { .. } => needs_before,
         // It knows the former content itself.
         LogicalPlan::ChangelogNormalize { .. } => false,

@@ -8,8 +8,8 @@ use super::{JoinType, LogicalPlan, ScanTable};
 use crate::expr::{AggregateCall, Expr};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinKey, RegularJoinSpec, SinkMaterializerSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
-    WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
+    ExpandCopy, ExpandSpec, IntervalJoinSpec, JoinKey, RegularJoinSpec, SinkMaterializerSpec, UnnestSpec, WatermarkSpec,
+    WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
 use crate::types::{Field, Schema, TypeKind, Value};
 
@@ -23,6 +23,7 @@ pub fn describe(plan: &LogicalPlan) -> String {
         LogicalPlan::WatermarkAssigner { input, watermark, .. } => watermark_assigner(watermark, input.schema()),
         LogicalPlan::WindowTableFunction { input, window, .. } => window_table_function(window, input.schema()),
         LogicalPlan::Unnest { input, spec, schema } => unnest(spec, schema, input.schema()),
+        LogicalPlan::Expand { input, spec, schema } => expand(spec, schema, input.schema()),
         LogicalPlan::Aggregate { input, keys, aggregates, .. } => group_aggregate(keys, aggregates, false, input.schema()),
         LogicalPlan::WindowAggregate { input, spec, schema } => window_aggregate(spec, schema, input.schema()),
         LogicalPlan::Over { input, spec, schema } => over(spec, schema, input.schema()),
@@ -136,6 +137,24 @@ pub fn unnest(spec: &UnnestSpec, schema: &Schema, input: &Schema) -> String {
         parts.push(format!("condition=[{}]", expr_text(condition, &spec.all_columns(input))));
     }
     format!("Correlate({}, select=[{}])", parts.join(", "), names(schema))
+}
+
+/// `Expand(projects=[{k, v, 0 AS $e}, {null AS k, v, 1 AS $e}])`.
+pub fn expand(spec: &ExpandSpec, schema: &Schema, input: &Schema) -> String {
+    let copy_text = |copy: &ExpandCopy| {
+        let column = |(at, from): (usize, &usize)| {
+            let (name, source) = (column_name(at, schema), column_name(*from, input));
+            match copy.nulls.contains(&at) {
+                true => format!("null AS {name}"),
+                false if name == source => name,
+                false => format!("{source} AS {name}"),
+            }
+        };
+        let mut items: Vec<String> = spec.columns.iter().enumerate().map(column).collect();
+        items.push(format!("{} AS {}", copy.id, column_name(spec.columns.len(), schema)));
+        format!("{{{}}}", items.join(", "))
+    };
+    format!("Expand(projects=[{}])", spec.copies.iter().map(copy_text).collect::<Vec<_>>().join(", "))
 }
 
 /// `GroupAggregate(groupBy=[k], select=[k, COUNT(*) AS n])`. `retract`: the input takes rows back.

@@ -10,7 +10,7 @@ use crate::error::Span;
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
-    IntervalJoinSpec, JoinType, OverSpec, RankSpec, RegularJoinSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
+    ExpandSpec, IntervalJoinSpec, JoinType, OverSpec, RankSpec, RegularJoinSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec,
     WindowJoinSpec, WindowSpec,
 };
 use crate::types::{Schema, SchemaRef, Value};
@@ -97,6 +97,15 @@ pub enum LogicalPlan {
         input: Box<LogicalPlan>,
         /// Collection, kind of join and output columns.
         spec: UnnestSpec,
+        /// Output columns.
+        schema: SchemaRef,
+    },
+    /// GROUPING SETS: each row once for each set. Output: `spec.columns`, then the number of the set.
+    Expand {
+        /// Input.
+        input: Box<LogicalPlan>,
+        /// Columns and copies.
+        spec: ExpandSpec,
         /// Output columns.
         schema: SchemaRef,
     },
@@ -248,6 +257,7 @@ impl LogicalPlan {
             | LogicalPlan::WatermarkAssigner { schema, .. }
             | LogicalPlan::WindowTableFunction { schema, .. }
             | LogicalPlan::Unnest { schema, .. }
+            | LogicalPlan::Expand { schema, .. }
             | LogicalPlan::Aggregate { schema, .. }
             | LogicalPlan::WindowAggregate { schema, .. }
             | LogicalPlan::Over { schema, .. }
@@ -274,6 +284,7 @@ impl LogicalPlan {
             | LogicalPlan::WatermarkAssigner { input, .. }
             | LogicalPlan::WindowTableFunction { input, .. }
             | LogicalPlan::Unnest { input, .. }
+            | LogicalPlan::Expand { input, .. }
             | LogicalPlan::Aggregate { input, .. }
             | LogicalPlan::WindowAggregate { input, .. }
             | LogicalPlan::Over { input, .. }
@@ -314,6 +325,7 @@ impl LogicalPlan {
                 LogicalPlan::WindowTableFunction { input: boxed(input)?, window, schema }
             }
             LogicalPlan::Unnest { input, spec, schema } => LogicalPlan::Unnest { input: boxed(input)?, spec, schema },
+            LogicalPlan::Expand { input, spec, schema } => LogicalPlan::Expand { input: boxed(input)?, spec, schema },
             LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
                 LogicalPlan::Aggregate { input: boxed(input)?, keys, aggregates, schema, ttl }
             }

@@ -42,6 +42,13 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
             };
             input_keys().into_iter().filter_map(with_number).collect()
         }
+        LogicalPlan::Expand { spec, .. } => {
+            // The number of the copy tells the copies of a row apart, as far as its key is in all of them.
+            let number = spec.columns.len();
+            let place = |column: &usize| (0..number).find(|at| spec.columns[*at] == *column && !spec.is_nulled(*at));
+            let with_number = |key: &Vec<usize>| key.iter().map(place).chain([Some(number)]).collect::<Option<Vec<_>>>();
+            input_keys().iter().filter_map(with_number).map(sorted).collect()
+        }
         LogicalPlan::Aggregate { keys, .. } => vec![(0..keys.len()).collect()],
         LogicalPlan::WindowAggregate { spec, .. } => {
             let first = spec.keys.len() + spec.aggregates.len();

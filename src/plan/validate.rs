@@ -53,6 +53,10 @@ fn check_node(plan: &LogicalPlan) -> Check {
             spec.condition.iter().try_for_each(|condition| check_expr(condition, &all))?;
             check_types(&all.project(&spec.kept), schema)
         }
+        LogicalPlan::Expand { input, spec, schema } => {
+            check_width(spec.columns.len() + 1, schema.len())?;
+            check_columns(&spec.columns, input.schema().len())
+        }
         LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl: _ } => {
             check_width(keys.len() + aggregates.len(), schema.len())?;
             check_columns(keys, input.schema().len())?;

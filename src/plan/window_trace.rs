@@ -51,6 +51,12 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             let columns = spec.kept.iter().map(|column| below.columns.get(*column).copied().flatten());
             Some(WindowTrace { columns: columns.collect(), ..below })
         }
+        LogicalPlan::Expand { input, spec, .. } => {
+            let below = trace(input)?;
+            let column = |(at, column): (usize, &usize)| below.columns[*column].filter(|_| !spec.is_nulled(at));
+            let columns = spec.columns.iter().enumerate().map(column).chain([None]).collect();
+            Some(WindowTrace { columns, ..below })
+        }
         LogicalPlan::Filter { input, .. } => trace(input),
         // Rows come out when the window ends, still in it.
         LogicalPlan::Rank { input, spec, .. } if spec.window.is_some() => {

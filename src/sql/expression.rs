@@ -29,6 +29,18 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
             "TRIM" if called && parser.peek_nth_token_ref(3).token.to_string().eq_ignore_ascii_case("FROM") => trim_side(parser),
             "MAP" if parser.peek_nth_token_ref(1).token == Token::LBracket => map(parser).map(Some),
             "CASE" => case(parser).map(Some),
+            "GROUPING" if parser.at("GROUPING SETS") => {
+                parser.eat("GROUPING SETS");
+                grouping_parts(parser).map(|sets| Some(Expr::GroupingSets(sets)))
+            }
+            "CUBE" if called => {
+                parser.advance_token();
+                grouping_parts(parser).map(|parts| Some(Expr::Cube(parts)))
+            }
+            "ROLLUP" if called => {
+                parser.advance_token();
+                grouping_parts(parser).map(|parts| Some(Expr::Rollup(parts)))
+            }
             "CEILING" if called => {
                 parser.advance_token();
                 Ok(Some(parser.parse_ceil_floor_expr(true)?))
@@ -47,6 +59,29 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
         Token::Colon | Token::AtSign | Token::LBrace => Err(parser.unexpected("an expression").into()),
         _ => Ok(None),
     }
+}
+
+/// `(a, (b, c), (), ROLLUP(d))`: the elements of grouping sets that stand within others, where sqlparser looks for a function.
+fn grouping_parts(parser: &mut Parser) -> Hooked<Vec<Vec<Expr>>> {
+    parser.require(&Token::LParen)?;
+    let mut parts = Vec::new();
+    loop {
+        if parser.at_token(&Token::LParen) && parser.peek_nth_token_ref(1).token == Token::RParen {
+            parser.advance_token();
+            parser.advance_token();
+            parts.push(Vec::new());
+        } else {
+            parts.push(match parser.parse_expr()? {
+                Expr::Tuple(items) => items,
+                other => vec![other],
+            });
+        }
+        if !parser.eat_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.require(&Token::RParen)?;
+    Ok(parts)
 }
 
 /// `TRIM(LEADING FROM x)`: the side without what is trimmed.

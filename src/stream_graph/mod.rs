@@ -2,6 +2,7 @@
 
 mod display;
 mod emit;
+mod expand;
 mod graph;
 mod late;
 mod over;
@@ -11,6 +12,7 @@ mod state;
 mod time_joins;
 
 pub use emit::{EmitStrategy, LateFire};
+pub use expand::{ExpandCopy, ExpandSpec};
 pub use graph::{ChainingStrategy, ExchangeMode, LateOutput, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use over::{FrameBound, FrameUnit, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
 pub use rank::{AttachedWindow, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::emit::EmitStrategy;
 use super::over::OverOperatorSpec;
 use super::rank::RankOperatorSpec;
-use super::{IntervalJoinSpec, WindowJoinSpec};
+use super::{ExpandSpec, IntervalJoinSpec, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::types::{ChangelogMode, DataType, Field, ResultId, Schema, SchemaRef, TypeKind, Value};
@@ -37,6 +37,8 @@ pub enum OperatorSpec {
     WindowTableFunction(WindowSpec),
     /// UNNEST: a row for each element of a collection in the row.
     Unnest(UnnestSpec),
+    /// GROUPING SETS: each row once for each set.
+    Expand(ExpandSpec),
     /// GROUP BY without window. Output: key columns, then aggregates.
     GroupAggregate {
         /// Key columns; none = one global group (which exists from the first row on).

@@ -394,6 +394,7 @@ fn not_supported(plan: &LogicalPlan) -> Error {
         LogicalPlan::Sort { .. } => "LIMIT in a correlated subquery",
         LogicalPlan::Union { .. } => "UNION in a correlated subquery",
         LogicalPlan::Unnest { .. } => "UNNEST in a correlated subquery",
+        LogicalPlan::Expand { .. } => "GROUPING SETS in a correlated subquery",
         LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => "OVER in a correlated subquery",
         LogicalPlan::ScalarJoin { .. } => "a subquery in a subquery that refers to the query furthest out",
         _ => "a correlated subquery of this kind",

@@ -88,7 +88,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             self.bind_any(expr)
         };
         self.depth -= 1;
-        bound.at_node(expr)
+        match bound.at_node(expr)? {
+            bound if self.stage == Stage::Output && self.parts.nulled.contains(expr, &bound) => Ok(nullable(bound)),
+            bound => Ok(bound),
+        }
     }
 
     /// All of them.
@@ -176,9 +179,9 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             }
             SqlExpr::Subquery(query) => self.scalar_subquery(query),
             SqlExpr::Exists { subquery, negated } => self.exists(subquery, *negated),
-            SqlExpr::GroupingSets(_) => Err(Error::unsupported("GROUPING SETS")),
-            SqlExpr::Cube(_) => Err(Error::unsupported("CUBE")),
-            SqlExpr::Rollup(_) => Err(Error::unsupported("ROLLUP")),
+            SqlExpr::GroupingSets(_) | SqlExpr::Cube(_) | SqlExpr::Rollup(_) => {
+                Err(Error::new(ErrorKind::Syntax, "GROUPING SETS, CUBE and ROLLUP stand only in GROUP BY"))
+            }
             SqlExpr::AnyOp { left, compare_op, right, is_some: _ } => self.compared(left, compare_op, right, false),
             SqlExpr::AllOp { left, compare_op, right } => self.compared(left, compare_op, right, true),
             SqlExpr::ILike { .. } => Err(Error::unsupported("ILIKE").with_hint("use LOWER(x) LIKE …")),
@@ -289,6 +292,19 @@ pub(super) fn no_common_type(what: &str, types: &[DataType]) -> Error {
     let types: Vec<String> = types.iter().map(|data_type| data_type.clone().regular().to_string()).collect();
     Error::new(ErrorKind::TypeMismatch, format!("{what} have no common type: {}", types.join(", ")))
         .with_hint("CAST them to one type")
+}
+
+/// The expression that can be NULL, whatever it is computed from.
+fn nullable(expr: Expr) -> Expr {
+    match expr {
+        Expr::Column { index, data_type } => Expr::column(index, data_type.with_nullable(true)),
+        Expr::Call { function, args, data_type } => Expr::Call { function, args, data_type: data_type.with_nullable(true) },
+        Expr::Cast { input, data_type, mode } => Expr::Cast { input, data_type: data_type.with_nullable(true), mode },
+        Expr::Case { branches, otherwise, data_type } => {
+            Expr::Case { branches, otherwise, data_type: data_type.with_nullable(true) }
+        }
+        other => other,
+    }
 }
 
 /// Whether an identifier is a function without parentheses.

@@ -6,6 +6,7 @@ use sqlparser::ast::{
 
 use super::call::usage;
 use super::expression::{AggregateRule, ExprBinder};
+use super::grouping_sets::GroupingFunction;
 use super::literal;
 use super::parts::{BoundAggregate, Stage};
 use super::span::Located;
@@ -74,6 +75,9 @@ impl ExprBinder<'_, '_> {
         }
         if let Some(over) = over {
             return self.over_call(&name, &call, filter.as_deref(), over);
+        }
+        if let Some(grouping) = GroupingFunction::named(&name) {
+            return self.grouping_call(&name.to_uppercase(), grouping, &call);
         }
         if RANK_FUNCTIONS.contains(&name.to_uppercase().as_str()) || name.eq_ignore_ascii_case("LAG") {
             let error = Error::new(ErrorKind::Syntax, format!("{name} needs OVER"));

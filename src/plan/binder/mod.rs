@@ -12,6 +12,7 @@ mod expression;
 mod flink_functions;
 mod function;
 mod grouping;
+mod grouping_sets;
 mod hint;
 mod insert;
 mod intersection;

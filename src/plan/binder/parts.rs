@@ -3,12 +3,15 @@
 
 use sqlparser::ast;
 
+use super::grouping_sets::{BoundGrouping, NulledKeys};
 use super::over::BoundOver;
 use super::subquery::Subquery;
 use crate::error::Span;
 use crate::expr::Expr;
 use crate::types::DataType;
 
+/// Columns from here on stand for calls of GROUPING and its like.
+pub(super) const GROUPING_BASE: usize = 1 << 23;
 /// Columns from here on stand for the results of aggregates.
 pub(super) const AGGREGATE_BASE: usize = 1 << 24;
 /// Columns from here on stand for subqueries whose value is needed before the aggregation.
@@ -48,6 +51,8 @@ pub(super) struct BoundAggregate {
 pub(super) struct Parts {
     /// Aggregates, each once.
     pub aggregates: Vec<BoundAggregate>,
+    /// Calls of GROUPING and its like, each once.
+    pub groupings: Vec<BoundGrouping>,
     /// Subqueries needed before the aggregation.
     pub input_subqueries: Vec<Subquery>,
     /// Subqueries needed after it.
@@ -56,6 +61,8 @@ pub(super) struct Parts {
     pub overs: Vec<BoundOver>,
     /// WINDOW: the windows that OVER can name.
     pub named_windows: Vec<ast::NamedWindowDefinition>,
+    /// What a grouping set leaves out, so that it can be NULL above the aggregation.
+    pub nulled: NulledKeys,
     /// Columns named outside of aggregates: position, text and place, for the error that one is not grouped.
     pub named_columns: Vec<(usize, String, Option<Span>)>,
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildcardKind};
 
 use super::expression::{AggregateRule, Alias, ExprBinder, place};
-use super::grouping::Grouping;
+use super::grouping::{GroupBy, Grouping, Keys};
+use super::grouping_sets::{self, NulledKeys};
 use super::outer::OUTER_BASE;
 use super::over::{self, BoundOver};
 use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, OVER_BASE, Parts, Stage};
@@ -69,13 +70,24 @@ impl<'a> Binder<'a> {
     /// All clauses but FROM and WHERE. Apart, so that the frame of [`Self::select`], on which queries are nested, stays small.
     fn clauses(&self, select: &ast::Select, from: Relation, ordering: &Ordering<'_>, distinct: bool) -> Result<LogicalPlan> {
         let mut parts = Parts { named_windows: select.named_window.clone(), ..Parts::default() };
-        let group_by = super::grouping::expressions(&select.group_by)?;
-        let items = self.select_items(select, &from, group_by.is_some_and(|keys| !keys.is_empty()), &mut parts)?;
-        let keys = match group_by {
-            Some(written) => Some(self.group_keys(written, &items, &from.scope, &mut parts)?),
-            None => None,
+        let group_by = GroupBy::of(&select.group_by)?;
+        let grouped = match group_by {
+            // Which items are keys shows when they are bound, and the types of the others hang on whether there is one.
+            GroupBy::All => {
+                let mut parts = Parts { named_windows: select.named_window.clone(), ..Parts::default() };
+                self.select_items(select, &from, true, &mut parts)?.iter().any(|item| is_key(&item.expr))
+            }
+            written => written.has_elements(),
         };
-        let grouped = keys.as_ref().is_some_and(|keys| !keys.is_empty());
+        if let GroupBy::Elements(written) = group_by {
+            parts.nulled = NulledKeys::of(written, &from.scope)?;
+        }
+        let items = self.select_items(select, &from, grouped, &mut parts)?;
+        let keys = match group_by {
+            GroupBy::None => None,
+            GroupBy::Elements(written) => Some(self.group_keys(written, &items, &from.scope, &mut parts)?),
+            GroupBy::All => Some(all_keys(&items)),
+        };
         let having = match &select.having {
             Some(having) => {
                 let mut binder = self.output_binder(&from.scope, "HAVING", grouped, &mut parts);
@@ -96,8 +108,11 @@ impl<'a> Binder<'a> {
         self.sort_keys(&mut clauses, &from.scope, ordering, grouped, distinct, &mut parts)?;
         clauses.overs = std::mem::take(&mut parts.overs);
         let is_aggregation = keys.is_some() || clauses.having.is_some() || !parts.aggregates.is_empty();
+        if !is_aggregation && !parts.groupings.is_empty() {
+            return Err(grouping_sets::without_group_by());
+        }
         let plan = if is_aggregation {
-            self.aggregated(from.plan, keys.unwrap_or_default(), &mut clauses, parts)?
+            self.aggregated(from.plan, keys.unwrap_or_else(|| Keys::all(Vec::new())), &mut clauses, parts)?
         } else {
             plain(self, from.plan, &mut clauses, parts)?
         };
@@ -163,16 +178,10 @@ impl<'a> Binder<'a> {
 
     /// The keys of GROUP BY. A number or a name that is no column stands for an item of the select list; a number that
     /// stands for none, or for an aggregate, is a constant, as in Flink.
-    fn group_keys(
-        &self,
-        written: &[SqlExpr],
-        items: &[Alias],
-        scope: &super::scope::Scope,
-        parts: &mut Parts,
-    ) -> Result<Vec<Expr>> {
+    fn group_keys(&self, written: &[SqlExpr], items: &[Alias], scope: &super::scope::Scope, parts: &mut Parts) -> Result<Keys> {
         let plain: Vec<Alias> = items.iter().filter(|item| is_plain(&item.expr)).cloned().collect();
         let mut keys: Vec<Expr> = Vec::with_capacity(written.len());
-        for expr in written.iter().flat_map(composite_parts) {
+        let mut number = |expr: &SqlExpr| -> Result<usize> {
             let item = ordinal(expr, items.len()).ok().flatten().map(|position| &items[position].expr);
             let key = match item.filter(|item| is_plain(item)) {
                 Some(item) => item.clone(),
@@ -182,11 +191,11 @@ impl<'a> Binder<'a> {
                     binder.bind(expr)?
                 }
             };
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        Ok(keys)
+            Ok(position_of(&mut keys, key))
+        };
+        let sets = grouping_sets::sets_of(written, &mut number)?;
+        let sets = grouping_sets::ordered(sets, keys.len())?;
+        Ok(Keys { exprs: keys, sets })
     }
 
     fn sort_keys(
@@ -222,14 +231,15 @@ impl<'a> Binder<'a> {
     }
 
     /// Puts the aggregation under the clauses.
-    fn aggregated(&self, input: LogicalPlan, keys: Vec<Expr>, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
-        let Parts { aggregates, input_subqueries, mut output_subqueries, named_columns, .. } = parts;
+    fn aggregated(&self, input: LogicalPlan, keys: Keys, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
+        let Parts { aggregates, groupings, input_subqueries, mut output_subqueries, named_columns, .. } = parts;
+        let functions = self.cx.functions;
         let first = input.schema().len();
         let input = self.join_subqueries(input, input_subqueries, INPUT_SUBQUERY_BASE)?;
-        let grouping = Grouping::new(keys, aggregates, named_columns, first);
-        clauses.map(&mut |expr| grouping.after(expr))?;
-        let having = clauses.having.take().map(|having| grouping.after(having)).transpose()?;
-        output_subqueries.iter_mut().try_for_each(|subquery| subquery.map(&mut |expr| grouping.after(expr)))?;
+        let grouping = Grouping::new(keys, aggregates, groupings, named_columns, first);
+        clauses.map(&mut |expr| grouping.after(expr, functions))?;
+        let having = clauses.having.take().map(|having| grouping.after(having, functions)).transpose()?;
+        output_subqueries.iter_mut().try_for_each(|subquery| subquery.map(&mut |expr| grouping.after(expr, functions)))?;
         let elsewhere = clauses.columns();
         let plan = grouping.plan(input);
         let attached = self.attach(plan, output_subqueries, OUTPUT_SUBQUERY_BASE, having, &elsewhere)?;
@@ -267,7 +277,7 @@ impl ExprBinder<'_, '_> {
 }
 
 /// The keys of `(a, b)` in GROUP BY.
-fn composite_parts(expr: &SqlExpr) -> Vec<&SqlExpr> {
+pub(super) fn composite_parts(expr: &SqlExpr) -> Vec<&SqlExpr> {
     match expr {
         SqlExpr::Tuple(items) => items.iter().collect(),
         expr => vec![expr],
@@ -276,7 +286,21 @@ fn composite_parts(expr: &SqlExpr) -> Vec<&SqlExpr> {
 
 /// Whether an expression holds neither an aggregate nor a subquery.
 fn is_plain(expr: &Expr) -> bool {
-    expr.columns().iter().all(|column| *column < super::parts::AGGREGATE_BASE)
+    expr.columns().iter().all(|column| *column < super::parts::GROUPING_BASE)
+}
+
+/// Whether GROUP BY ALL groups by an expression: it reads columns, and no aggregate.
+fn is_key(expr: &Expr) -> bool {
+    is_plain(expr) && !expr.columns().is_empty()
+}
+
+/// The keys of GROUP BY ALL.
+fn all_keys(items: &[Alias]) -> Keys {
+    let mut keys = Vec::new();
+    for item in items.iter().filter(|item| is_key(&item.expr)) {
+        position_of(&mut keys, item.expr.clone());
+    }
+    Keys::all(keys)
 }
 
 /// Puts the subqueries under the clauses of a SELECT without aggregation.

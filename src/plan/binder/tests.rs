@@ -720,7 +720,6 @@ fn errors_name_and_show_the_place() {
 fn what_is_not_supported_is_named() {
     for (sql, construct) in [
         ("SELECT NTILE(2) OVER (PARTITION BY c ORDER BY a) FROM s", "NTILE over a stream"),
-        ("SELECT a FROM s GROUP BY ROLLUP (a)", "GROUPING SETS, CUBE and ROLLUP"),
         ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)", "the window table function SESSION"),
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
         ("SELECT COUNT(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1' SECOND)", "the group window function TUMBLE"),

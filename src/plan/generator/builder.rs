@@ -148,6 +148,13 @@ impl<'a> Generator<'a> {
         Ok(Stream { nodes: vec![target], parallelism, changes, key: None })
     }
 
+    /// The parallelism of the nodes that emit a stream, where they agree; else that of what comes after.
+    pub fn own_parallelism(&self, stream: &Stream) -> u32 {
+        let mut own = stream.nodes.iter().map(|id| self.graph.nodes[id.0 as usize - 1].parallelism);
+        let first = own.next().unwrap_or(stream.parallelism);
+        if own.all(|other| other == first) { first } else { stream.parallelism }
+    }
+
     fn add(&mut self, node: NewNode, parallelism: u32) -> Result<StreamNodeId> {
         if parallelism == 0 || parallelism > self.max_parallelism {
             let error = Error::new(

@@ -9,7 +9,8 @@ use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
 use crate::plan::{LogicalPlan, ScanTable, over, rank};
 use crate::stream_graph::{
-    OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec, WindowAggregateSpec,
+    ExpandSpec, OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec,
+    WindowAggregateSpec,
 };
 use crate::types::{ChangelogMode, SchemaRef};
 
@@ -48,6 +49,7 @@ impl<'a> Generator<'a> {
                 let description = describe::unnest(spec, schema, input.schema());
                 self.unary(plan, changelog, "Correlate", description, OperatorSpec::Unnest(spec.clone()), schema)
             }
+            LogicalPlan::Expand { input, spec, schema } => self.expand(input, spec, schema, changelog),
             LogicalPlan::Aggregate { .. } => self.group_aggregate(plan, changelog),
             LogicalPlan::WindowAggregate { input, spec, schema } => self.window_aggregate(input, spec, schema, changelog),
             LogicalPlan::Rank { input, spec, schema } => self.rank(input, spec, schema, changelog),
@@ -124,6 +126,27 @@ impl<'a> Generator<'a> {
             changes: changelog.changes,
         };
         self.add_source(node, abilities.parallelism.unwrap_or(self.parallelism), self.parallelism)
+    }
+
+    /// Copies are made where their row is, so that they stay in its order and in its task.
+    fn expand(
+        &mut self,
+        input: &'a LogicalPlan,
+        spec: &ExpandSpec,
+        schema: &SchemaRef,
+        changelog: &'a Changelog,
+    ) -> Result<Stream> {
+        let stream = self.stream(input, &changelog.inputs[0])?;
+        let node = NewNode {
+            name: "Expand".to_string(),
+            description: describe::expand(spec, schema, input.schema()),
+            spec: OperatorSpec::Expand(spec.clone()),
+            schema: schema.clone(),
+            changes: changelog.changes,
+        };
+        let parallelism = self.own_parallelism(&stream);
+        let expanded = self.add_operator_with(node, &[(&stream, Distribution::Any)], parallelism)?;
+        Ok(Stream { parallelism: stream.parallelism, ..expanded })
     }
 
     fn group_aggregate(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {

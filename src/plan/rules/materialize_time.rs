@@ -98,6 +98,10 @@ fn followed(plan: LogicalPlan) -> Result<LogicalPlan> {
             let schema = changed(schema, |at| spec.kept.get(at).is_some_and(|column| ends(*column)));
             LogicalPlan::Unnest { input, spec, schema }
         }
+        LogicalPlan::Expand { input, spec, schema } => {
+            let schema = changed(schema, |at| spec.columns.get(at).is_some_and(|column| ends(*column)));
+            LogicalPlan::Expand { input, spec, schema }
+        }
         LogicalPlan::ScalarJoin { left, right, schema } => LogicalPlan::ScalarJoin { left, right, schema: changed(schema, ends) },
         LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
             LogicalPlan::Join { left, right, join_type, condition, schema: changed(schema, ends), ttl }

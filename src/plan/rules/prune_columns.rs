@@ -138,6 +138,15 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let plan = LogicalPlan::Aggregate { input: Box::new(input.plan), keys, aggregates, schema, ttl };
             Pruned { plan, places: places(&kept, width) }
         }
+        LogicalPlan::Expand { input, spec, schema } => {
+            let kept: Vec<usize> = needed.range(..spec.columns.len()).copied().collect();
+            let input = prune(*input, &kept.iter().map(|column| spec.columns[*column]).collect());
+            let spec = spec.project(&kept, &|column| input.place(column));
+            // The number of the copy is what the rows are expanded for.
+            let kept: Vec<usize> = kept.into_iter().chain([width - 1]).collect();
+            let schema = Arc::new(schema.project(&kept));
+            Pruned { plan: LogicalPlan::Expand { input: Box::new(input.plan), spec, schema }, places: places(&kept, width) }
+        }
         LogicalPlan::Unnest { input, spec, schema } => prune_unnest(*input, spec, &schema, needed),
         LogicalPlan::WindowAggregate { input, spec, schema } => prune_window_aggregate(*input, spec, &schema, needed),
         LogicalPlan::Over { input, spec, schema } => prune_over(*input, spec, &schema, needed),

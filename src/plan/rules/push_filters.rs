@@ -63,6 +63,14 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
             let input = Box::new(push_some(*input, down, cx));
             filtered(LogicalPlan::Unnest { input, spec, schema }, stay)
         }
+        // Of a row all copies stay or none, where a term reads what is the same in all of them.
+        LogicalPlan::Expand { input, spec, schema } => {
+            let same: Vec<usize> = (0..spec.columns.len()).filter(|column| !spec.is_nulled(*column)).collect();
+            let (down, stay) = split(terms, &|term| movable(term) && reads_only(term, &same));
+            let down = down.into_iter().map(|term| shifted(term, &|column| spec.columns[column])).collect();
+            let input = Box::new(push_some(*input, down, cx));
+            filtered(LogicalPlan::Expand { input, spec, schema }, stay)
+        }
         LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
             let window = trace(&input);
             let is_window = |key: &usize| window.as_ref().is_some_and(|window| window.columns[*key].is_some());

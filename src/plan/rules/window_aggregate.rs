@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr};
 use crate::plan::window_trace::{WindowTrace, trace};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{ExpandSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, SchemaRef};
 
 /// Window joins are made in the same pass, since each can stand on the other.
@@ -148,6 +148,7 @@ fn pull_up(plan: &LogicalPlan) -> Option<PulledUp> {
             Some(PulledUp { plan: LogicalPlan::Filter { input: Box::new(pulled.plan), predicate }, ..pulled })
         }
         LogicalPlan::Project { input, exprs, schema } => pull_up_project(input, exprs, schema),
+        LogicalPlan::Expand { input, spec, schema } => pull_up_expand(input, spec, schema),
         _ => None,
     }
 }
@@ -181,6 +182,32 @@ fn pull_up_project(input: &LogicalPlan, exprs: &[Expr], schema: &SchemaRef) -> O
     let schema = Arc::new(Schema::new(fields));
     let window = WindowSpec { time_column, partition_keys, ..pulled.window };
     Some(PulledUp { plan: LogicalPlan::Project { input: Box::new(pulled.plan), exprs: kept, schema }, columns, window })
+}
+
+/// Every copy of a row is in its windows: the columns of the window, NULL in none of them, are left out, and the time comes along.
+fn pull_up_expand(input: &LogicalPlan, spec: &ExpandSpec, schema: &SchemaRef) -> Option<PulledUp> {
+    let window = trace(input)?;
+    let pulled = pull_up(input)?;
+    let is_window = |at: &usize| window.columns[spec.columns[*at]].is_some();
+    let (of_window, kept): (Vec<usize>, Vec<usize>) = (0..spec.columns.len()).partition(is_window);
+    if of_window.iter().any(|at| spec.is_nulled(*at)) {
+        return None;
+    }
+    let mut fields: Vec<Field> = kept.iter().map(|at| schema.field(*at).clone()).collect();
+    let mut expanded = spec.project(&kept, &|column| pulled.columns[column].expect("columns of the window are left out"));
+    let is_time = |at: &usize| expanded.columns[*at] == pulled.window.time_column && !expanded.is_nulled(*at);
+    let time_column = (0..kept.len()).find(is_time).unwrap_or_else(|| {
+        expanded.columns.push(pulled.window.time_column);
+        fields.push(pulled.plan.schema().field(pulled.window.time_column).clone());
+        expanded.columns.len() - 1
+    });
+    fields.push(schema.field(spec.columns.len()).clone());
+    let mut columns = vec![None; schema.len()];
+    kept.iter().enumerate().for_each(|(position, at)| columns[*at] = Some(position));
+    columns[spec.columns.len()] = Some(expanded.columns.len());
+    let schema = Arc::new(Schema::new(fields));
+    let window = WindowSpec { time_column, ..pulled.window };
+    Some(PulledUp { plan: LogicalPlan::Expand { input: Box::new(pulled.plan), spec: expanded, schema }, columns, window })
 }
 
 impl PulledUp {

@@ -3,6 +3,9 @@
 //! It keeps the last row of each primary key. A row whose key is there becomes an update, unless it changes nothing; a deletion
 //! takes away the row that is kept, whatever it says beside the key, and nothing when there is none. Of several changes of a key
 //! within a batch the last one counts.
+//!
+//! With a time to live a key without changes for so long is forgotten: its next row is a new one, its deletion is passed over. A row that
+//! changes nothing is emitted then, so that those who keep it know that it lives. All as in Flink.
 
 use std::sync::Arc;
 
@@ -11,6 +14,8 @@ use arrow::compute;
 
 use super::change_rows::{ChangeRows, Differ};
 use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use super::rank::FrozenRows;
+use super::state_ttl::{KeyTtl, has_times, split_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
@@ -36,6 +41,7 @@ struct LastRows {
     max_parallelism: u32,
     hashes: Vec<u64>,
     groups: Vec<u32>,
+    ttl: Option<KeyTtl>,
 }
 
 impl ChangelogNormalize {
@@ -51,13 +57,18 @@ impl ChangelogNormalize {
             max_parallelism: context.max_parallelism,
             hashes: Vec::new(),
             groups: Vec::new(),
+            ttl: KeyTtl::new(context, 0),
         };
         Ok(ChangelogNormalize { emit_update_before, state, touched: Touched::default() })
     }
 
     fn apply(&mut self, batch: &Batch) -> Result<Batch> {
         let state = &mut self.state;
+        state.expire();
         state.assign(batch.columns(), batch.num_rows())?;
+        if let Some(ttl) = &mut state.ttl {
+            ttl.write(&state.groups);
+        }
         self.touched.find(&state.groups, state.keys.num_groups());
         let Touched { groups: touched, last_rows, .. } = &self.touched;
         let kept: Vec<RowId> = touched.iter().map(|group| state.last[*group as usize]).collect();
@@ -70,7 +81,7 @@ impl ChangelogNormalize {
         let (mut gone, mut replaced, mut stored, mut groups) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, (group, row)) in touched.iter().zip(last_rows).enumerate() {
             let (was, is) = (kept[index].is_some(), !batch.kind(*row as usize).is_retraction());
-            let changed = differ.as_ref().is_none_or(|differ| differ.differs(index));
+            let changed = state.ttl.is_some() || differ.as_ref().is_none_or(|differ| differ.differs(index));
             match (was, is) {
                 (false, true) => changes.new_row(RowKind::Insert, index),
                 (true, true) if changed => {
@@ -110,6 +121,13 @@ impl LastRows {
         let keys: Vec<ArrayRef> = self.key_columns.iter().map(|key| Arc::clone(&columns[*key])).collect();
         hash_columns(&keys, num_rows, &mut self.hashes);
         self.keys.assign(&keys, &self.hashes, &mut self.groups)?;
+        let over = self.ttl.as_mut().map(|ttl| ttl.take_over(&self.groups)).unwrap_or_default();
+        if !over.is_empty() {
+            let fresh = self.keys.fresh().to_vec();
+            self.drop_rows(&over);
+            self.keys.remove(&fresh);
+            self.keys.assign(&keys, &self.hashes, &mut self.groups)?;
+        }
         self.last.resize(self.keys.num_groups(), RowId::NONE);
         Ok(())
     }
@@ -125,6 +143,21 @@ impl LastRows {
     fn forget(&mut self, groups: &[u32]) {
         groups.iter().for_each(|group| self.last[*group as usize] = RowId::NONE);
         self.keys.remove(groups);
+        if let Some(ttl) = &mut self.ttl {
+            ttl.remove(groups);
+        }
+    }
+
+    /// Forgets the keys whose time is over.
+    fn expire(&mut self) {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.drop_rows(&over);
+    }
+
+    fn drop_rows(&mut self, groups: &[u32]) {
+        let ids: Vec<RowId> = groups.iter().map(|group| self.last[*group as usize]).collect();
+        self.rows.delete(&ids);
+        self.forget(groups);
     }
 }
 
@@ -132,6 +165,14 @@ impl LastRows {
 impl StateTable for LastRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let (rows, key_columns, max_parallelism) = (self.rows.clone(), self.key_columns.clone(), self.max_parallelism);
+        if let Some(ttl) = &self.ttl {
+            // With their times rows come key by key.
+            let groups = self.keys.groups();
+            let ids = groups.iter().map(|group| self.last[*group as usize]).collect();
+            let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), max_parallelism);
+            let frozen = FrozenRows { store: rows, ids, key_groups, ends: None, times: Some(ttl.times(&groups)) };
+            return Ok(StateTableSnapshot::frozen(frozen));
+        }
         Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
             for ids in rows.live_chunks() {
                 let columns = rows.take(&ids)?;
@@ -146,15 +187,21 @@ impl StateTable for LastRows {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
-            self.assign(rows.columns(), rows.num_rows())?;
+            let (columns, times) = split_times(rows.columns(), timed);
+            self.assign(columns, rows.num_rows())?;
             let groups = std::mem::take(&mut self.groups);
-            self.store(rows.columns(), &groups)
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&groups, times);
+            }
+            self.store(columns, &groups)
         })
     }
 
     fn bytes(&self) -> usize {
-        self.keys.bytes() + self.rows.bytes() + self.last.capacity() * size_of::<RowId>()
+        let ttl = self.ttl.as_ref().map_or(0, KeyTtl::bytes);
+        ttl + self.keys.bytes() + self.rows.bytes() + self.last.capacity() * size_of::<RowId>()
     }
 }
 
@@ -169,6 +216,15 @@ impl Operator for ChangelogNormalize {
             output.batch(self.apply(&batch)?)?;
         }
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.state.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.state.expire();
+        Ok(())
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

@@ -31,7 +31,7 @@ impl OperatorFactory for Operators {
             }
             OperatorSpec::WindowAggregate(spec) => Box::new(WindowAggregate::new(spec.clone(), context)?),
             OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before: _ } => {
-                Box::new(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts))
+                Box::new(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts, context))
             }
             OperatorSpec::TemporalSort { keys } => Box::new(TemporalSort::new(keys.clone(), context)),
             OperatorSpec::BoundedSort { keys, input_retracts } => {

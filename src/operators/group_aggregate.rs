@@ -2,6 +2,10 @@
 //!
 //! The first row of a group makes it appear (`+I`), others change it (`-U` `+U`), and when all its rows were taken back it goes (`-D`).
 //! A result that stays the same is not emitted. Flink emits a change for each row; ours, folded, give the same table.
+//!
+//! With a time to live a group that gets no row for so long is forgotten, without a word: the next row makes it anew (`+I`), and what is taken
+//! back of a group that is not there is passed over. Then a result is emitted though it stays the same, so that those who keep it
+//! know that it lives. All this is Flink's.
 
 use std::sync::Arc;
 
@@ -11,6 +15,7 @@ use arrow::compute;
 use super::change_rows::{ChangeRows, Differ};
 use super::group_table::GroupTable;
 use super::keyed_state::rows_in_range;
+use super::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
@@ -33,6 +38,7 @@ struct GroupState {
     functions: Arc<FunctionRegistry>,
     max_parallelism: u32,
     table: Option<GroupTable>,
+    ttl: Option<KeyTtl>,
 }
 
 impl GroupAggregate {
@@ -51,14 +57,16 @@ impl GroupAggregate {
             functions: Arc::clone(&context.environment.functions),
             max_parallelism: context.max_parallelism,
             table: None,
+            ttl: KeyTtl::new(context, 0),
         };
         GroupAggregate { keys, emit_update_before, state, touched: Touched::default() }
     }
 
-    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
-        let key_columns: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
-        let table = self.state.table(&key_columns)?;
-        table.assign(&key_columns, batch.num_rows())?;
+    fn apply(&mut self, batch: Batch) -> Result<Batch> {
+        let (batch, key_columns) = self.state.assign(batch, &self.keys)?;
+        // Who keeps results must hear of them, also of those that stay the same; but nobody keeps a key alone by its changes.
+        let tells_all = self.state.ttl.is_some() && !self.state.aggregates.is_empty();
+        let table = self.state.table.as_mut().expect("made with the first rows");
         self.touched.find(table.groups(), table.keys.num_groups());
         let touched = &self.touched;
         let fresh = table.keys.fresh().to_vec();
@@ -77,7 +85,7 @@ impl GroupAggregate {
             let (was, is) = (fresh.next_if_eq(group).is_none(), table.is_alive(*group));
             match (was, is) {
                 (false, true) => changes.new_row(RowKind::Insert, index),
-                (true, true) if differ.differs(index) => {
+                (true, true) if tells_all || differ.differs(index) => {
                     if self.emit_update_before {
                         changes.old_row(RowKind::UpdateBefore, index);
                     }
@@ -92,6 +100,10 @@ impl GroupAggregate {
             }
         }
         table.remove(&gone)?;
+        if let Some(ttl) = &mut self.state.ttl {
+            ttl.write(&touched.groups);
+            ttl.remove(&gone);
+        }
         let rows = UInt32Array::from(touched.first_rows.clone());
         let keys: Vec<ArrayRef> =
             key_columns.iter().map(|column| compute::take(column, &rows, None)).collect::<std::result::Result<_, _>>()?;
@@ -107,9 +119,17 @@ impl Operator for GroupAggregate {
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if batch.num_rows() > 0 {
-            output.batch(self.apply(&batch)?)?;
+            output.batch(self.apply(batch)?)?;
         }
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.state.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.state.expire()
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
@@ -125,28 +145,61 @@ impl GroupState {
         }
         Ok(self.table.as_mut().expect("made above"))
     }
+
+    /// Finds or makes the group of each row; gives the rows and their keys. With a time to live, groups that are over are made anew, and
+    /// rows that take back what no group has are left out.
+    fn assign(&mut self, batch: Batch, keys: &[usize]) -> Result<(Batch, Vec<ArrayRef>)> {
+        self.expire()?;
+        let keys_of = |batch: &Batch| keys.iter().map(|key| Arc::clone(batch.column(*key))).collect::<Vec<ArrayRef>>();
+        let key_columns = keys_of(&batch);
+        self.table(&key_columns)?.assign(&key_columns, batch.num_rows())?;
+        let (Some(ttl), Some(table)) = (&mut self.ttl, &mut self.table) else { return Ok((batch, key_columns)) };
+        let over = ttl.take_over(table.groups());
+        if !over.is_empty() {
+            table.remove(&[over.as_slice(), table.keys.fresh()].concat())?;
+            table.assign(&key_columns, batch.num_rows())?;
+        }
+        let Some(known) = batch.kinds().and_then(|kinds| table.known_rows(kinds)) else { return Ok((batch, key_columns)) };
+        let fresh = table.keys.fresh().to_vec();
+        table.remove(&fresh)?;
+        let batch = batch.filter(&known)?;
+        let key_columns = keys_of(&batch);
+        table.assign(&key_columns, batch.num_rows())?;
+        Ok((batch, key_columns))
+    }
+
+    /// Forgets the groups whose time is over.
+    fn expire(&mut self) -> Result<()> {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.table.as_mut().map_or(Ok(()), |table| table.remove(&over))
+    }
 }
 
 impl StateTable for GroupState {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let rows = match &self.table {
-            Some(table) => table.snapshot(self.max_parallelism, |_| Vec::new())?,
-            None => None,
-        };
+        let Some(table) = &self.table else { return Ok(StateTableSnapshot::new(Vec::new())) };
+        let rows = table.snapshot(self.max_parallelism, |_| Vec::new())?;
+        let times = self.ttl.as_ref().map(|ttl| ttl.times(&table.keys.groups()));
+        let rows = rows.map(|rows| with_times(rows, times)).transpose()?;
         Ok(StateTableSnapshot::new(rows.into_iter().collect()))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows()? {
+            let timed = has_times(rows);
             let rows = rows_in_range(rows, range)?;
+            let (columns, times) = split_times(rows.columns(), timed);
             let num_keys = self.num_keys;
-            self.table(&rows.columns()[..num_keys])?.merge(rows.columns(), rows.num_rows())?;
+            self.table(&columns[..num_keys])?.merge(columns, rows.num_rows())?;
+            if let (Some(ttl), Some(table), true) = (&mut self.ttl, &self.table, rows.num_rows() > 0) {
+                ttl.restore(table.groups(), times);
+            }
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
-        self.table.as_ref().map_or(0, GroupTable::bytes)
+        self.table.as_ref().map_or(0, GroupTable::bytes) + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type};
+use hashbrown::HashMap;
 
 use super::keyed_state::{key_groups_of, state_rows};
 use crate::error::Result;
 use crate::expr::{AggregateCall, AggregateSet, FunctionRegistry, GroupKeys};
-use crate::types::{RowKinds, hash_columns};
+use crate::types::{RowKind, RowKinds, hash_columns};
 
 /// The groups of an aggregation.
 pub(super) struct GroupTable {
@@ -73,6 +74,30 @@ impl GroupTable {
             }
         }
         self.aggregates.update(&self.groups, columns, kinds)
+    }
+
+    /// Which rows of the last [`Self::assign`] say something of a group that is there: a row that is taken back of a group without rows does
+    /// not. None = all do.
+    pub(super) fn known_rows(&self, kinds: &RowKinds) -> Option<BooleanArray> {
+        let counts = self.row_counts.as_ref()?;
+        let mut now: HashMap<u32, i64> = HashMap::new();
+        let mut is_known = |(group, kind): (&u32, RowKind)| {
+            let count = now.entry(*group).or_insert_with(|| counts[*group as usize]);
+            let known = *count > 0 || !kind.is_retraction();
+            *count += match (known, kind.is_retraction()) {
+                (false, _) => 0,
+                (true, retracts) => {
+                    if retracts {
+                        -1
+                    } else {
+                        1
+                    }
+                }
+            };
+            known
+        };
+        let known: Vec<bool> = self.groups.iter().zip(kinds.iter()).map(&mut is_known).collect();
+        known.contains(&false).then(|| BooleanArray::from(known))
     }
 
     /// Whether a group has rows.

@@ -31,6 +31,7 @@ pub mod source;
 pub mod split_watermarks;
 #[cfg(test)]
 mod state_tests;
+mod state_ttl;
 mod temporal_sort;
 #[cfg(test)]
 mod testing;

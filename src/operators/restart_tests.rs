@@ -93,6 +93,7 @@ struct Case {
     /// Whether changes are by the first column, without the former row.
     upserts: bool,
     events: Vec<Event>,
+    settings: Configuration,
 }
 
 struct Stage {
@@ -102,7 +103,7 @@ struct Stage {
 
 impl Case {
     fn new(spec: OperatorSpec, inputs: u8, keys: Option<usize>, events: Vec<Event>) -> Self {
-        Case { spec, inputs, keys, first: None, upserts: false, events }
+        Case { spec, inputs, keys, first: None, upserts: false, events, settings: Configuration::default() }
     }
 
     fn schemas(&self) -> Vec<Schema> {
@@ -111,8 +112,7 @@ impl Case {
 
     fn start(&self, parallelism: u32, snapshots: &[Snapshot]) -> Result<Stage> {
         let build = |index| {
-            let mut subtask =
-                OperatorHarness::subtask(&self.spec, self.schemas(), index, parallelism, &Configuration::default())?;
+            let mut subtask = OperatorHarness::subtask(&self.spec, self.schemas(), index, parallelism, &self.settings)?;
             subtask.restore(snapshots)?;
             Ok(subtask)
         };
@@ -178,9 +178,17 @@ impl Case {
         (if self.upserts { fold_upserts(&out) } else { fold(&out) }, late + of_stage)
     }
 
-    fn check(&self) {
+    fn check(mut self) {
+        let expected = self.check_restarts();
+        // With a time to live that is never over state is written with its times, and nothing else changes.
+        self.settings.set("table.exec.state.ttl", "1 d").unwrap();
+        assert_eq!(self.check_restarts(), expected, "with a time to live: {:?}", self.spec);
+    }
+
+    /// What comes out, wherever the operator is stopped; none = it is not supported.
+    fn check_restarts(&self) -> Option<(Vec<String>, u64)> {
         match self.start(1, &[]) {
-            Err(error) if error.kind() == ErrorKind::Unsupported => return,
+            Err(error) if error.kind() == ErrorKind::Unsupported => return None,
             started => drop(started.map_err(|error| error.render()).unwrap()),
         }
         let expected = self.run(1, &[]);
@@ -192,6 +200,7 @@ impl Case {
             let later = (at + 5).min(length);
             assert_eq!(self.run(three, &[(at, two), (later, three)]), expected, "stopped at {at} and {later}: {:?}", self.spec);
         }
+        Some(expected)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whole rows with how often each is there: what an operator keeps of an input that takes rows back.
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 use hashbrown::HashMap;
@@ -18,12 +18,16 @@ pub(super) struct RowBag {
     counts: HashMap<Box<[u8]>, Counted>,
     arrivals: u64,
     row_bytes: usize,
+    /// Whether rows are forgotten, so that one that is taken back may not be there: then it is passed over.
+    forgets: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     arrival: u64,
     count: i64,
+    /// When it came or went last, where somebody wants to know.
+    written: i64,
 }
 
 /// A converter of rows with columns of these types.
@@ -35,6 +39,16 @@ pub(super) fn row_converter(columns: &[ArrayRef]) -> Result<RowConverter> {
 impl RowBag {
     /// Adds rows, or by kind takes them back. A row taken back before it came is owed.
     pub(super) fn update(&mut self, batch: &Batch) -> Result<()> {
+        self.update_at(batch, |_| 0)
+    }
+
+    /// One whose rows are forgotten in time.
+    pub(super) fn that_forgets() -> Self {
+        RowBag { forgets: true, ..RowBag::default() }
+    }
+
+    /// The same as [`Self::update`], each row at a time.
+    pub(super) fn update_at(&mut self, batch: &Batch, time: impl Fn(usize) -> i64) -> Result<()> {
         if self.converter.is_none() && !batch.columns().is_empty() {
             self.converter = Some(row_converter(batch.columns())?);
         }
@@ -47,9 +61,13 @@ impl RowBag {
                     self.counts.remove(bytes);
                     self.row_bytes -= bytes.len();
                 }
-                Some(counted) => counted.count += change,
+                Some(counted) => {
+                    counted.count += change;
+                    counted.written = time(row);
+                }
+                None if change < 0 && self.forgets => {}
                 None => {
-                    self.counts.insert(bytes.into(), Counted { arrival: self.arrivals, count: change });
+                    self.counts.insert(bytes.into(), Counted { arrival: self.arrivals, count: change, written: time(row) });
                     self.arrivals += 1;
                     self.row_bytes += bytes.len();
                 }
@@ -60,16 +78,49 @@ impl RowBag {
 
     /// All rows, each as often as it is there; none = there is no row.
     pub(super) fn rows(&self) -> Result<Option<Batch>> {
-        let mut present: Vec<(&Box<[u8]>, &Counted)> = self.counts.iter().filter(|(_, counted)| counted.count > 0).collect();
+        let present = self.present();
         if present.is_empty() {
             return Ok(None);
         }
         let num_rows = present.iter().map(|(_, counted)| counted.count as usize).sum();
         let Some(converter) = &self.converter else { return Ok(Some(Batch::new(Vec::new(), num_rows))) };
-        present.sort_unstable_by_key(|(_, counted)| counted.arrival);
         let parser = converter.parser();
         let rows = present.iter().flat_map(|(row, counted)| std::iter::repeat_n(parser.parse(row), counted.count as usize));
         Ok(Some(Batch::new(converter.convert_rows(rows)?, num_rows)))
+    }
+
+    /// The rows that are there, by arrival.
+    fn present(&self) -> Vec<(&[u8], &Counted)> {
+        let there = self.counts.iter().filter(|(_, counted)| counted.count > 0);
+        let mut present: Vec<(&[u8], &Counted)> = there.map(|(row, counted)| (&**row, counted)).collect();
+        present.sort_unstable_by_key(|(_, counted)| counted.arrival);
+        present
+    }
+
+    /// The times of all rows, in the order of [`Self::rows`].
+    pub(super) fn times(&self) -> Int64Array {
+        let times = self.present().into_iter().flat_map(|(_, row)| std::iter::repeat_n(row.written, row.count as usize));
+        times.map(Some).collect()
+    }
+
+    /// Forgets the rows that came or went last at this time or before; how many.
+    pub(super) fn expire(&mut self, limit: i64) -> usize {
+        let (before, row_bytes) = (self.counts.len(), &mut self.row_bytes);
+        self.counts.retain(|row, counted| {
+            let stays = counted.written > limit;
+            *row_bytes -= if stays { 0 } else { row.len() };
+            stays
+        });
+        let expired = before - self.counts.len();
+        if expired > self.counts.len() {
+            self.counts.shrink_to_fit();
+        }
+        expired
+    }
+
+    /// Whether nothing is known of any row.
+    pub(super) fn is_empty(&self) -> bool {
+        self.counts.is_empty()
     }
 
     /// Forgets all rows.

@@ -3,6 +3,8 @@
 //! For each primary key it keeps the rows of the query that have it, in the order in which they came. The last one is what the sink
 //! shows: a new row becomes the last one, and when the last one is taken back, the one before it is shown again. Rows are told apart
 //! by the upsert key of the query, or as a whole where it has none. Of several changes of a key within a batch the last one counts.
+//!
+//! With a time to live a primary key without changes for so long is forgotten with all its rows.
 
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use super::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
@@ -100,6 +103,7 @@ struct RowLists {
     hashes: Vec<u64>,
     groups: Vec<u32>,
     row_identities: Vec<u32>,
+    ttl: Option<KeyTtl>,
 }
 
 /// What a batch has done to a primary key.
@@ -130,13 +134,18 @@ impl SinkMaterializer {
             hashes: Vec::new(),
             groups: Vec::new(),
             row_identities: Vec::new(),
+            ttl: KeyTtl::new(context, 0),
         };
         Ok(SinkMaterializer { state, touched: Touched::default() })
     }
 
     fn apply(&mut self, batch: &Batch) -> Result<Batch> {
         let state = &mut self.state;
+        state.expire();
         state.assign(batch.columns(), batch.num_rows())?;
+        if let Some(ttl) = &mut state.ttl {
+            ttl.write(&state.groups);
+        }
         self.touched.find(&state.groups, state.keys.num_groups());
         let shown =
             |group: &u32| Outcome { shown: state.lists[*group as usize].entries().last().map(|entry| entry.row), latest: None };
@@ -171,6 +180,13 @@ impl RowLists {
         let (primary_key, identity) = (of(&self.primary_key), of(&self.identity));
         hash_columns(&primary_key, num_rows, &mut self.hashes);
         self.keys.assign(&primary_key, &self.hashes, &mut self.groups)?;
+        let over = self.ttl.as_mut().map(|ttl| ttl.take_over(&self.groups)).unwrap_or_default();
+        if !over.is_empty() {
+            let fresh = self.keys.fresh().to_vec();
+            self.drop_keys(&over);
+            self.keys.remove(&fresh);
+            self.keys.assign(&primary_key, &self.hashes, &mut self.groups)?;
+        }
         self.lists.resize(self.keys.num_groups(), List::None);
         hash_columns(&identity, num_rows, &mut self.hashes);
         self.identities.assign(&identity, &self.hashes, &mut self.row_identities)?;
@@ -240,15 +256,42 @@ impl RowLists {
         Ok(Batch::new(self.rows.take(&ids)?, ids.len()).with_kinds(Some(RowKinds::new(kinds))))
     }
 
-    /// Forgets keys and identities of the last batch that have no row.
-    fn forget(&mut self, groups: &[u32]) {
-        let gone: Vec<u32> = groups.iter().filter(|group| self.lists[**group as usize].entries().is_empty()).copied().collect();
-        self.keys.remove(&gone);
-        let mut gone = std::mem::take(&mut self.row_identities);
+    /// Forgets the keys whose time is over.
+    fn expire(&mut self) {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.drop_keys(&over);
+    }
+
+    fn drop_keys(&mut self, groups: &[u32]) {
+        let (mut dead, mut identities) = (Vec::new(), Vec::new());
+        for group in groups {
+            for entry in std::mem::replace(&mut self.lists[*group as usize], List::None).entries() {
+                self.counts[entry.identity as usize] -= 1;
+                identities.push(entry.identity);
+                dead.push(entry.row);
+            }
+        }
+        self.rows.delete(&dead);
+        self.keys.remove(groups);
+        self.drop_identities(identities);
+    }
+
+    fn drop_identities(&mut self, mut gone: Vec<u32>) {
         gone.retain(|identity| self.counts[*identity as usize] == 0);
         gone.sort_unstable();
         gone.dedup();
         self.identities.remove(&gone);
+    }
+
+    /// Forgets keys and identities of the last batch that have no row.
+    fn forget(&mut self, groups: &[u32]) {
+        let gone: Vec<u32> = groups.iter().filter(|group| self.lists[**group as usize].entries().is_empty()).copied().collect();
+        self.keys.remove(&gone);
+        if let Some(ttl) = &mut self.ttl {
+            ttl.remove(&gone);
+        }
+        let identities = std::mem::take(&mut self.row_identities);
+        self.drop_identities(identities);
     }
 }
 
@@ -256,14 +299,20 @@ impl RowLists {
 impl StateTable for RowLists {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let (rows, primary_key, max_parallelism) = (self.rows.clone(), self.primary_key.clone(), self.max_parallelism);
-        let ids: Vec<RowId> = self.lists.iter().flat_map(|list| list.entries().iter().map(|entry| entry.row)).collect();
+        let lists = || self.lists.iter().enumerate();
+        let ids: Vec<RowId> = lists().flat_map(|(_, list)| list.entries().iter().map(|entry| entry.row)).collect();
+        let times = self.ttl.as_ref().map(|ttl| {
+            let groups = lists().flat_map(|(group, list)| std::iter::repeat_n(group as u32, list.entries().len()));
+            ttl.times(&groups.collect::<Vec<_>>())
+        });
         Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            for ids in ids.chunks(CHUNK_ROWS) {
+            for (number, ids) in ids.chunks(CHUNK_ROWS).enumerate() {
                 let columns = rows.take(ids)?;
                 let keys: Vec<ArrayRef> = primary_key.iter().map(|key| Arc::clone(&columns[*key])).collect();
                 let mut hashes = Vec::new();
                 hash_columns(&keys, ids.len(), &mut hashes);
-                take(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?)?;
+                let times = times.as_ref().map(|times| times.slice(number * CHUNK_ROWS, ids.len()));
+                take(with_times(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?, times)?)?;
             }
             Ok(())
         }))
@@ -271,19 +320,26 @@ impl StateTable for RowLists {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let batch = rows_in_range(&rows, range)?;
+            let (columns, times) = split_times(batch.columns(), timed);
+            let batch = Batch::new(columns.to_vec(), batch.num_rows());
             self.assign(batch.columns(), batch.num_rows())?;
             for (at, row) in self.add_rows(&batch)?.into_iter().enumerate() {
                 let (group, identity) = (self.groups[at], self.row_identities[at]);
                 self.lists[group as usize].push(Entry { identity, row });
                 self.counts[identity as usize] += 1;
             }
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&self.groups, times);
+            }
             Ok(())
         })
     }
 
     fn bytes(&self) -> usize {
-        self.keys.bytes()
+        self.ttl.as_ref().map_or(0, KeyTtl::bytes)
+            + self.keys.bytes()
             + self.identities.bytes()
             + self.rows.bytes()
             + self.lists.capacity() * size_of::<List>()
@@ -302,6 +358,15 @@ impl Operator for SinkMaterializer {
             output.batch(self.apply(&batch)?)?;
         }
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.state.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.state.expire();
+        Ok(())
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

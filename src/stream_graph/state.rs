@@ -99,9 +99,10 @@ impl OperatorSpec {
     /// Of how many inputs it keeps what only a time to live can bound.
     pub fn inputs_with_ttl(&self) -> usize {
         match self {
-            OperatorSpec::RegularJoin(_) | OperatorSpec::ScalarJoin(_) => 2,
+            OperatorSpec::RegularJoin(_) => 2,
             OperatorSpec::GroupAggregate { .. }
-            | OperatorSpec::SortLimit { .. }
+            | OperatorSpec::ScalarJoin(_)
+            | OperatorSpec::SortLimit { input_retracts: true, .. }
             | OperatorSpec::ChangelogNormalize { .. }
             | OperatorSpec::SinkMaterializer(_) => 1,
             OperatorSpec::Rank(spec) => usize::from(!matches!(spec.strategy, RankStrategy::Window { .. })),

@@ -158,6 +158,11 @@ impl OperatorHarness {
         self.done()
     }
 
+    /// What the clock shows.
+    pub fn now(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
     /// All inputs end.
     pub fn finish(&mut self) -> Result<String> {
         for input in 0..self.schemas.len() {
@@ -201,13 +206,11 @@ impl OperatorHarness {
     }
 
     /// Entries of state whose time to live was over.
-    #[allow(dead_code)] // read by the tests of operators with a time to live
     pub fn expired(&self) -> u64 {
         self.context.metrics.expired.load(Relaxed)
     }
 
     /// Bytes of all state.
-    #[allow(dead_code)] // read by the tests of operators with a time to live
     pub fn state_bytes(&mut self) -> usize {
         self.operator.state().iter().map(|(_, table)| table.bytes()).sum()
     }

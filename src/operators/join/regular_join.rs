@@ -7,6 +7,8 @@
 //! Like Flink's StreamingJoinOperator: of an outer side each row counts its partners; with its first one the row padded with NULLs
 //! is taken back, with the last one gone it comes again. A batch does so once a row, for what is true after it. Rows whose key
 //! is NULL join nothing: they pass by (padded) or go, and are not kept.
+//!
+//! Each side can have a time to live: a row is forgotten so long after it came or its number of partners changed.
 
 use std::ops::Range;
 
@@ -20,6 +22,7 @@ use super::side::{JoinSide, take_rows};
 use crate::config::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::operators::evaluation::Surroundings;
+use crate::operators::state_ttl::RowTtl;
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{JoinType, RegularJoinSpec};
@@ -83,8 +86,10 @@ impl RegularJoin {
             condition,
             output: output.into_iter().map(column).collect(),
             keys: JoinKeys::new(&types, keys.iter().map(|key| key.null_safe).collect())?,
-            left: JoinSide::new(&left_schema, left_keys, left_retracts, left_counts, context.max_parallelism)?,
-            right: JoinSide::new(&right_schema, right_keys, right_retracts, join_type.pads_left(), context.max_parallelism)?,
+            left: JoinSide::new(&left_schema, left_keys, left_retracts, left_counts, context.max_parallelism)?
+                .with_ttl(RowTtl::new(context, 0)),
+            right: JoinSide::new(&right_schema, right_keys, right_retracts, join_type.pads_left(), context.max_parallelism)?
+                .with_ttl(RowTtl::new(context, 1)),
             surroundings: Surroundings::new(context),
             watermark: Watermark::MIN,
             batch_rows: context.configuration.integer(&BATCH_ROWS).max(1) as usize,
@@ -93,7 +98,7 @@ impl RegularJoin {
 
     /// Joins the rows of a batch that came from the left (or right), and keeps them.
     fn join(&mut self, batch: Batch, from_left: bool, output: &mut dyn Output) -> Result<()> {
-        self.link_restored()?;
+        self.expire()?;
         let own = if from_left { &self.left } else { &self.right };
         let key_columns = columns_at(batch.columns(), &own.keys);
         let batch = match self.keys.joinable(&key_columns) {
@@ -120,9 +125,19 @@ impl RegularJoin {
             self.join_rows(&batch, rows, &keys, &kinds, pairs, from_left, output)?;
         }
         if batch.kinds().is_some() {
-            self.forget_free_keys(&batch, keys);
+            let gone = keys.into_iter().enumerate().filter(|(row, _)| batch.kind(*row).is_retraction());
+            self.forget_free_keys(gone.map(|(_, key)| key).collect());
         }
         self.left.key_bytes = self.keys.bytes();
+        Ok(())
+    }
+
+    /// Forgets the rows whose time is over, and keys that have no row for it.
+    fn expire(&mut self) -> Result<()> {
+        self.link_restored()?;
+        let mut keys = self.left.expire(&mut self.keys)?;
+        keys.extend(self.right.expire(&mut self.keys)?);
+        self.forget_free_keys(keys);
         Ok(())
     }
 
@@ -306,13 +321,12 @@ impl RegularJoin {
         own.remove(&take_rows(batch.columns(), &gone)?, &keys_of(&gone))
     }
 
-    /// Forgets the keys that no row has any more.
-    fn forget_free_keys(&mut self, batch: &Batch, keys: Vec<u32>) {
-        let gone = keys.into_iter().enumerate().filter(|(row, _)| batch.kind(*row).is_retraction()).map(|(_, key)| key);
-        let mut free: Vec<u32> = gone.filter(|key| self.left.is_key_free(*key) && self.right.is_key_free(*key)).collect();
-        free.sort_unstable();
-        free.dedup();
-        self.keys.remove(&free);
+    /// Forgets those of some keys that no row has any more.
+    fn forget_free_keys(&mut self, mut keys: Vec<u32>) {
+        keys.retain(|key| self.left.is_key_free(*key) && self.right.is_key_free(*key));
+        keys.sort_unstable();
+        keys.dedup();
+        self.keys.remove(&keys);
     }
 }
 
@@ -344,6 +358,14 @@ impl Operator for RegularJoin {
         self.left.forget();
         self.right.forget();
         Ok(())
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.left.next_timer().into_iter().chain(self.right.next_timer()).min()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.expire()
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

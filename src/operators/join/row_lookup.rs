@@ -122,6 +122,21 @@ impl RowLookup {
         }
     }
 
+    /// These rows are no longer found.
+    pub(super) fn forget(&mut self, ids: &[RowId]) {
+        for id in ids {
+            let hash = self.hashes.get(*id);
+            let (mut former, mut next) = (RowId::NONE, self.first(hash));
+            while let Some(other) = next.filter(|other| other.is_some()) {
+                if other == *id {
+                    self.unlink(hash, former, other);
+                    break;
+                }
+                (former, next) = (other, Some(self.twins.get(other)));
+            }
+        }
+    }
+
     /// Forgets chunks without rows.
     pub(super) fn release(&mut self, chunks: &[usize]) {
         self.hashes.release(chunks);

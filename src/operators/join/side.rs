@@ -10,6 +10,7 @@ use super::key_groups::{JoinKeys, columns_at};
 use super::row_lookup::RowLookup;
 use crate::error::Result;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::state_ttl::{RowTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowAttribute, RowId, RowStore};
 use crate::runtime::{StateTable, StateTableSnapshot, TakeBatch};
 use crate::types::{KeyGroupRange, Schema, hash_columns};
@@ -31,6 +32,7 @@ pub(super) struct JoinSide {
     max_parallelism: u32,
     /// Bytes that the keys of both sides take, if this side accounts for them.
     pub(super) key_bytes: usize,
+    ttl: Option<RowTtl>,
 }
 
 impl JoinSide {
@@ -53,13 +55,95 @@ impl JoinSide {
             unlinked: false,
             max_parallelism,
             key_bytes: 0,
+            ttl: None,
         })
+    }
+
+    /// The same with a time to live of its rows.
+    pub(super) fn with_ttl(self, ttl: Option<RowTtl>) -> Self {
+        JoinSide { ttl, ..self }
+    }
+
+    /// When [`Self::expire`] has something to forget.
+    pub(super) fn next_timer(&self) -> Option<i64> {
+        self.ttl.as_ref()?.next_timer()
+    }
+
+    /// Forgets the rows whose time is over; gives their keys, each once. A partner that they had on the other side is not told, as in
+    /// Flink: what was joined stays joined.
+    pub(super) fn expire(&mut self, join_keys: &mut JoinKeys) -> Result<Vec<u32>> {
+        let over = self.ttl.as_mut().map(RowTtl::tick).unwrap_or_default();
+        if over.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut keys = Vec::new();
+        join_keys.assign(&self.rows.take_columns(&over, &self.keys)?, over.len(), &mut keys)?;
+        keys.sort_unstable();
+        keys.dedup();
+        keys.iter().for_each(|key| self.unlink_gone(*key));
+        if let Some(lookup) = &mut self.lookup {
+            lookup.forget(&over);
+        }
+        self.delete(&over);
+        Ok(keys)
+    }
+
+    /// Takes the rows that are gone out of the list of a key.
+    fn unlink_gone(&mut self, key: u32) {
+        let Some(ttl) = &self.ttl else { return };
+        let (mut former, mut id) = (RowId::NONE, self.heads[key as usize]);
+        self.heads[key as usize] = RowId::NONE;
+        while id.is_some() {
+            let next = self.next.get(id);
+            if !ttl.is_gone(id) {
+                match former.is_some() {
+                    true => self.next.set(former, id),
+                    false => self.heads[key as usize] = id,
+                }
+                if let Some(lookup) = &mut self.lookup {
+                    lookup.set_before(id, former);
+                }
+                former = id;
+            }
+            id = next;
+        }
+        if former.is_some() {
+            self.next.set(former, RowId::NONE);
+        }
+    }
+
+    /// Lets go of rows that no list has any more.
+    fn delete(&mut self, ids: &[RowId]) {
+        for id in ids {
+            if let Some(partners) = &mut self.partners {
+                partners.set(*id, 0);
+            }
+            if let Some(lookup) = &mut self.lookup {
+                lookup.set_before(*id, RowId::NONE);
+            }
+        }
+        let released = self.rows.delete(ids);
+        if !released.is_empty() {
+            self.next.release(&released);
+            if let Some(lookup) = &mut self.lookup {
+                lookup.release(&released);
+            }
+            if let Some(partners) = &mut self.partners {
+                partners.release(&released);
+            }
+        }
+        if let Some(ttl) = &mut self.ttl {
+            ttl.remove(ids, &released);
+        }
     }
 
     /// Lets go of all rows, when no more come.
     pub(super) fn forget(&mut self) {
         self.rows.clear();
         self.unlinked = false;
+        if let Some(ttl) = &mut self.ttl {
+            ttl.clear();
+        }
     }
 
     /// Makes room for this many keys.
@@ -73,11 +157,12 @@ impl JoinSide {
     #[inline]
     pub(super) fn rows_of(&self, key: u32) -> impl Iterator<Item = RowId> + '_ {
         let mut id = self.heads[key as usize];
-        std::iter::from_fn(move || {
+        let rows = std::iter::from_fn(move || {
             let found = id.is_some().then_some(id)?;
             id = self.next.get(found);
             Some(found)
-        })
+        });
+        rows.filter(|id| self.ttl.as_ref().is_none_or(|ttl| !ttl.is_over(*id)))
     }
 
     /// Whether a key has no row.
@@ -97,6 +182,9 @@ impl JoinSide {
         let before = partners.get(id);
         let after = if gone { before.saturating_sub(1) } else { before + 1 };
         partners.set(id, after);
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(&[id]);
+        }
         ((before == 0) != (after == 0)).then_some(after > 0)
     }
 
@@ -105,6 +193,9 @@ impl JoinSide {
         let mut ids = Vec::new();
         self.rows.append(columns, keys.len(), &mut ids)?;
         self.link(&ids, keys);
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(&ids);
+        }
         if let (Some(counts), Some(partners)) = (&mut self.partners, partners) {
             let counted = ids.iter().zip(partners).filter(|(_, partners)| **partners > 0);
             counted.for_each(|(id, partners)| counts.set(*id, *partners));
@@ -140,20 +231,9 @@ impl JoinSide {
             if after.is_some() {
                 lookup.set_before(after, before);
             }
-            if let Some(partners) = &mut self.partners {
-                partners.set(id, 0);
-            }
-            lookup.set_before(id, RowId::NONE);
             ids.push(id);
         }
-        let released = self.rows.delete(&ids);
-        if !released.is_empty() {
-            self.next.release(&released);
-            lookup.release(&released);
-            if let Some(partners) = &mut self.partners {
-                partners.release(&released);
-            }
-        }
+        self.delete(&ids);
         Ok(())
     }
 
@@ -187,6 +267,7 @@ impl StateTable for JoinSide {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let (rows, partners) = (self.rows.clone(), self.partners.clone());
         let (keys, max_parallelism) = (self.keys.clone(), self.max_parallelism);
+        let times = self.ttl.as_ref().map(RowTtl::frozen);
         Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
             for ids in rows.live_chunks() {
                 let mut columns = rows.take(&ids)?;
@@ -195,7 +276,8 @@ impl StateTable for JoinSide {
                 if let Some(partners) = &partners {
                     columns.push(Arc::new(UInt32Array::from_iter_values(ids.iter().map(|id| partners.get(*id)))));
                 }
-                take(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?)?;
+                let times = times.as_ref().map(|times| times.of(&ids));
+                take(with_times(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?, times)?)?;
             }
             Ok(())
         }))
@@ -203,14 +285,19 @@ impl StateTable for JoinSide {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
-            let mut columns = rows.columns().to_vec();
+            let (columns, times) = split_times(rows.columns(), timed);
+            let mut columns = columns.to_vec();
             let counts = if self.partners.is_some() { columns.pop() } else { None };
             let mut ids = Vec::new();
             self.rows.append(&columns, rows.num_rows(), &mut ids)?;
             if let (Some(partners), Some(counts)) = (&mut self.partners, counts) {
                 let counts = counts.as_primitive::<UInt32Type>();
                 ids.iter().zip(counts.values()).for_each(|(id, count)| partners.set(*id, *count));
+            }
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&ids, times);
             }
             self.unlinked |= rows.num_rows() > 0;
             Ok(())
@@ -223,6 +310,7 @@ impl StateTable for JoinSide {
             + self.next.bytes()
             + self.lookup.as_ref().map_or(0, RowLookup::bytes)
             + self.partners.as_ref().map_or(0, RowAttribute::bytes)
+            + self.ttl.as_ref().map_or(0, RowTtl::bytes)
             + self.key_bytes
     }
 }

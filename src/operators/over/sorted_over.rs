@@ -61,7 +61,7 @@ impl<K: RankKey> SortedOver<K> {
             unit: spec.over.frame.unit,
             calls: spec.over.calls.iter().map(as_aggregate).collect(),
             emit_update_before: spec.emit_update_before,
-            table: RankTable::new(&rows, context.max_parallelism)?,
+            table: RankTable::new(&rows, context.max_parallelism)?.with_ttl(context),
             touched: Touched::default(),
             functions: Arc::clone(&context.environment.functions),
         })
@@ -166,6 +166,14 @@ impl<K: RankKey> Operator for SortedOver<K> {
             output.batch(self.apply(&batch)?)?;
         }
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.table.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.table.expire()
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

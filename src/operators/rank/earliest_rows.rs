@@ -2,6 +2,8 @@
 //!
 //! Until then an earlier row takes its place. Late rows are dropped and counted, also those of a partition that never had a row:
 //! its earliest row may have been among them.
+//!
+//! With a time to live a partition is forgotten so long after its row was found or emitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use crate::expr::GroupKeys;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::{RowId, RowStore};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
@@ -54,6 +57,7 @@ struct EarliestTable {
     due: BTreeMap<i64, Vec<u32>>,
     hashes: Vec<u64>,
     group_of_row: Vec<u32>,
+    ttl: Option<KeyTtl>,
 }
 
 impl EarliestRows {
@@ -76,6 +80,7 @@ impl EarliestRows {
             due: BTreeMap::new(),
             hashes: Vec::new(),
             group_of_row: Vec::new(),
+            ttl: KeyTtl::new(context, 0),
         };
         Ok(EarliestRows { table, progress: Progress::new(i64::MIN, context.key_groups), late: LateRows::new(context) })
     }
@@ -96,8 +101,39 @@ impl EarliestTable {
     fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
         hash_columns(keys, num_rows, &mut self.hashes);
         self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
+        let over = self.ttl.as_mut().map(|ttl| ttl.take_over(&self.group_of_row)).unwrap_or_default();
+        if !over.is_empty() {
+            let fresh = self.groups.fresh().to_vec();
+            self.forget(&over);
+            self.groups.remove(&fresh);
+            self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
+        }
         self.places.resize(self.groups.num_groups(), Place::Nowhere);
         Ok(())
+    }
+
+    /// Forgets the partitions whose time is over.
+    fn expire(&mut self) {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.forget(&over);
+    }
+
+    fn forget(&mut self, groups: &[u32]) {
+        let place = |group: &u32| std::mem::replace(&mut self.places[*group as usize], Place::Nowhere);
+        let waiting = groups.iter().map(place).filter_map(|place| match place {
+            Place::Waits(id, _) => Some(id),
+            _ => None,
+        });
+        let waiting: Vec<RowId> = waiting.collect();
+        self.store.delete(&waiting);
+        self.groups.remove(groups);
+    }
+
+    /// The row of a partition was found or emitted.
+    fn written(&mut self, group: u32) {
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(&[group]);
+        }
     }
 
     /// A row comes that is not late.
@@ -115,6 +151,7 @@ impl EarliestTable {
         }
         *place = Place::InBatch(row, time);
         self.due.entry(time).or_default().push(group);
+        self.written(group);
     }
 
     /// The watermark is here now.
@@ -126,6 +163,7 @@ impl EarliestTable {
                 // Another entry may have been for a row that was replaced.
                 if matches!(*place, Place::Waits(_, known) | Place::InBatch(_, known) if known == time) {
                     outcome.emitted.push(std::mem::replace(place, Place::Emitted));
+                    self.written(group);
                 }
             }
         }
@@ -172,6 +210,7 @@ impl EarliestRows {
         }
         let times = milliseconds(rowtime, self.table.precision)?;
         let keys: Vec<ArrayRef> = self.table.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        self.table.expire();
         self.table.assign(&keys, batch.num_rows())?;
         let mut outcome = Outcome::default();
         let mut steps = steps.iter().peekable();
@@ -211,6 +250,7 @@ impl Operator for EarliestRows {
     }
 
     fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        self.table.expire();
         let mut outcome = Outcome::default();
         self.advance(watermark, &mut outcome);
         if !outcome.emitted.is_empty() {
@@ -219,6 +259,15 @@ impl Operator for EarliestRows {
             self.table.settle(&nothing, outcome)?.map_or(Ok(()), |rows| output.batch(rows))?;
         }
         output.watermark(watermark)
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.table.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.table.expire();
+        Ok(())
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
@@ -244,13 +293,16 @@ impl StateTable for EarliestTable {
         let mut columns = self.groups.keys(&groups)?;
         columns.push(Arc::new(BooleanArray::from_iter(ids.iter().map(|id| Some(!id.is_some())))));
         columns.extend(self.store.take(&ids)?);
-        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, columns)?]))
+        let times = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
+        Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, columns)?, times)?]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
-            let (keys, rest) = rows.columns().split_at(self.partition_keys.len());
+            let (columns, written) = split_times(rows.columns(), timed);
+            let (keys, rest) = columns.split_at(self.partition_keys.len());
             let emitted = rest[0].as_boolean();
             self.assign(keys, rows.num_rows())?;
             let batch = Batch::new(rest[1..].to_vec(), rows.num_rows());
@@ -264,12 +316,17 @@ impl StateTable for EarliestTable {
                     self.compete(group, row as u32, time, &mut outcome);
                 }
             }
-            self.settle(&batch, outcome).map(drop)
+            self.settle(&batch, outcome)?;
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&self.group_of_row, written);
+            }
+            Ok(())
         })
     }
 
     fn bytes(&self) -> usize {
         let due = self.store.len() * size_of::<(i64, u32)>();
-        self.groups.bytes() + self.places.capacity() * size_of::<Place>() + self.store.bytes() + due
+        let ttl = self.ttl.as_ref().map_or(0, KeyTtl::bytes);
+        ttl + self.groups.bytes() + self.places.capacity() * size_of::<Place>() + self.store.bytes() + due
     }
 }

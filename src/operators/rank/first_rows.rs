@@ -1,4 +1,6 @@
 //! The first row of each partition to come: only the keys of partitions are kept, and rows pass as they are.
+//!
+//! With a time to live a key is forgotten so long after its row has passed, as in Flink: further rows do not write it.
 
 use std::sync::Arc;
 
@@ -8,6 +10,7 @@ use arrow::datatypes::DataType;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
 use crate::stream_graph::RankOperatorSpec;
 use crate::types::{Batch, InputNumber, KeyGroupRange, hash_columns};
@@ -24,6 +27,7 @@ struct KnownKeys {
     max_parallelism: u32,
     hashes: Vec<u64>,
     groups: Vec<u32>,
+    ttl: Option<KeyTtl>,
 }
 
 impl FirstRows {
@@ -32,7 +36,13 @@ impl FirstRows {
         let partition_keys = spec.rank.partition_keys.clone();
         let types: Vec<DataType> = partition_keys.iter().map(|key| spec.input.field(*key).data_type.to_arrow()).collect();
         let keys = GroupKeys::new(&types)?;
-        let known = KnownKeys { keys, max_parallelism: context.max_parallelism, hashes: Vec::new(), groups: Vec::new() };
+        let known = KnownKeys {
+            keys,
+            max_parallelism: context.max_parallelism,
+            hashes: Vec::new(),
+            groups: Vec::new(),
+            ttl: KeyTtl::new(context, 0),
+        };
         Ok(FirstRows { partition_keys, known })
     }
 }
@@ -41,6 +51,29 @@ impl KnownKeys {
     fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
         hash_columns(keys, num_rows, &mut self.hashes);
         self.keys.assign(keys, &self.hashes, &mut self.groups)
+    }
+
+    /// The same for rows that come: keys whose time is over are new, and new ones are written.
+    fn assign_now(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
+        self.expire();
+        self.assign(keys, num_rows)?;
+        let Some(ttl) = &mut self.ttl else { return Ok(()) };
+        let over = ttl.take_over(&self.groups);
+        if !over.is_empty() {
+            self.keys.remove(&over);
+            let fresh = self.keys.fresh().to_vec();
+            self.keys.remove(&fresh);
+            self.assign(keys, num_rows)?;
+        }
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(self.keys.fresh());
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self) {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.keys.remove(&over);
     }
 
     /// The rows of the last batch whose keys were new.
@@ -58,8 +91,17 @@ impl Operator for FirstRows {
 
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
-        self.known.assign(&keys, batch.num_rows())?;
+        self.known.assign_now(&keys, batch.num_rows())?;
         output.batch(batch.take_rising(&self.known.fresh_rows())?)
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.known.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.known.expire();
+        Ok(())
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
@@ -74,17 +116,24 @@ impl StateTable for KnownKeys {
             return Ok(StateTableSnapshot::new(Vec::new()));
         }
         let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), self.max_parallelism);
-        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, self.keys.keys(&groups)?)?]))
+        let times = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
+        Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, self.keys.keys(&groups)?)?, times)?]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
-            self.assign(rows.columns(), rows.num_rows())
+            let (keys, times) = split_times(rows.columns(), timed);
+            self.assign(keys, rows.num_rows())?;
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&self.groups, times);
+            }
+            Ok(())
         })
     }
 
     fn bytes(&self) -> usize {
-        self.keys.bytes()
+        self.keys.bytes() + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
     }
 }

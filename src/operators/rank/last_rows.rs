@@ -1,6 +1,7 @@
 //! The last row of each partition: to come, or by rowtime. A row replaces the one before it.
 //!
-//! The former row is kept only when someone needs `-U`; otherwise its time is all there is to know.
+//! The former row is kept only when someone needs `-U`; otherwise its time is all there is to know. With a time to live a partition whose row was not
+//! replaced for so long is forgotten, and its next row is a new one.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::change_rows::ChangeRows;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowId, RowStore};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
 use crate::stream_graph::RankOperatorSpec;
@@ -37,6 +39,7 @@ struct LastTable {
     winners: Winners,
     hashes: Vec<u64>,
     group_of_row: Vec<u32>,
+    ttl: Option<KeyTtl>,
 }
 
 struct Rows {
@@ -93,6 +96,7 @@ impl LastRows {
                 winners: Winners::default(),
                 hashes: Vec::new(),
                 group_of_row: Vec::new(),
+                ttl: KeyTtl::new(context, 0),
             },
         })
     }
@@ -109,6 +113,13 @@ impl LastTable {
     fn choose(&mut self, keys: &[ArrayRef], times: Option<&Int64Array>, num_rows: usize) -> Result<()> {
         hash_columns(keys, num_rows, &mut self.hashes);
         self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
+        let over = self.ttl.as_mut().map(|ttl| ttl.take_over(&self.group_of_row)).unwrap_or_default();
+        if !over.is_empty() {
+            let fresh = self.groups.fresh().to_vec();
+            self.forget(&over);
+            self.groups.remove(&fresh);
+            self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
+        }
         self.winners.begin(self.groups.num_groups());
         let Some(times) = times else {
             self.group_of_row.iter().enumerate().for_each(|(row, group)| self.winners.set(*group, row as u32));
@@ -127,7 +138,34 @@ impl LastTable {
         Ok(())
     }
 
+    /// Forgets the partitions whose time is over.
+    fn expire(&mut self) {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.forget(&over);
+    }
+
+    fn forget(&mut self, groups: &[u32]) {
+        if let Some(rows) = &mut self.rows {
+            let ids: Vec<RowId> = groups.iter().map(|group| rows.of_group[*group as usize]).collect();
+            rows.store.delete(&ids);
+        }
+        if self.rowtime.is_some() {
+            groups.iter().for_each(|group| self.times[*group as usize] = i64::MIN);
+        }
+        self.groups.remove(groups);
+    }
+
     fn apply(&mut self, batch: &Batch) -> Result<Batch> {
+        self.expire();
+        let changes = self.replace(batch)?;
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(&self.winners.groups);
+        }
+        Ok(changes)
+    }
+
+    /// Puts the rows of a batch in the places of others; what changed.
+    fn replace(&mut self, batch: &Batch) -> Result<Batch> {
         self.find_winners(batch)?;
         let rows = UInt32Array::from(self.winners.rows.clone());
         let new = batch.columns().iter().map(|column| compute::take(column, &rows, None));
@@ -180,6 +218,15 @@ impl Operator for LastRows {
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.table.ttl.as_ref()?.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.table.expire();
+        Ok(())
+    }
+
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
         vec![("rows", &mut self.table)]
     }
@@ -190,9 +237,11 @@ impl StateTable for LastTable {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let groups = self.groups.groups();
         let key_groups = key_groups_of(groups.iter().map(|group| self.groups.hash(*group)), self.max_parallelism);
+        let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
         if let Some(rows) = &self.rows {
             let ids = groups.iter().map(|group| rows.of_group[*group as usize]).collect();
-            return Ok(StateTableSnapshot::frozen(FrozenRows { store: rows.store.clone(), ids, key_groups, ends: None }));
+            let frozen = FrozenRows { store: rows.store.clone(), ids, key_groups, ends: None, times: written };
+            return Ok(StateTableSnapshot::frozen(frozen));
         }
         if groups.is_empty() {
             return Ok(StateTableSnapshot::new(Vec::new()));
@@ -202,27 +251,35 @@ impl StateTable for LastTable {
             let times = groups.iter().map(|group| self.times[*group as usize]);
             columns.push(Arc::new(Int64Array::from_iter_values(times)));
         }
-        Ok(StateTableSnapshot::new(vec![state_rows(key_groups, columns)?]))
+        Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, columns)?, written)?]))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
             if rows.num_rows() == 0 {
                 return Ok(());
             }
+            let (columns, written) = split_times(rows.columns(), timed);
             if self.rows.is_some() {
-                return self.apply(&rows).map(drop);
+                self.replace(&Batch::new(columns.to_vec(), rows.num_rows()))?;
+            } else {
+                let keys = &columns[..self.partition_keys.len()];
+                let times = self.rowtime.map(|_| columns[keys.len()].as_primitive::<Int64Type>());
+                self.choose(keys, times, rows.num_rows())?;
             }
-            let keys = &rows.columns()[..self.partition_keys.len()];
-            let times = self.rowtime.map(|_| rows.column(keys.len()).as_primitive::<Int64Type>());
-            self.choose(keys, times, rows.num_rows())
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(&self.group_of_row, written);
+            }
+            Ok(())
         })
     }
 
     fn bytes(&self) -> usize {
         let rows = self.rows.as_ref().map_or(0, |rows| rows.store.bytes() + rows.of_group.capacity() * size_of::<RowId>());
         let winners = self.winners.places.capacity() * size_of::<u32>();
-        self.groups.bytes() + self.times.capacity() * size_of::<i64>() + rows + winners
+        let ttl = self.ttl.as_ref().map_or(0, KeyTtl::bytes);
+        self.groups.bytes() + self.times.capacity() * size_of::<i64>() + rows + winners + ttl
     }
 }

@@ -21,7 +21,7 @@ use earliest_rows::EarliestRows;
 use first_rows::FirstRows;
 pub(super) use keys::{KeyEncoder, RankKey};
 use last_rows::LastRows;
-pub(super) use table::RankTable;
+pub(super) use table::{FrozenRows, RankTable};
 use top_n::TopN;
 pub(super) use touched::Touched;
 use window_rank::WindowRank;

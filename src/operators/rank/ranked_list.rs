@@ -148,6 +148,15 @@ impl<K: RankKey> RankedList<K> {
         }
     }
 
+    /// Bytes of long keys.
+    pub(super) fn key_bytes(&self) -> usize {
+        let of = |entries: &[Entry<K>]| entries.iter().map(|entry| entry.key.heap_bytes()).sum::<usize>();
+        match &self.blocks {
+            Blocks::One(entries) => of(entries),
+            Blocks::Many { blocks, .. } => blocks.iter().map(|block| of(block)).sum(),
+        }
+    }
+
     /// Bytes beside its own, those of long keys apart.
     pub(super) fn heap_bytes(&self) -> usize {
         let entries = match &self.blocks {

@@ -2,6 +2,9 @@
 //!
 //! Of an input that only adds rows a partition keeps those that can still be visible: one that comes after the last of them is left out
 //! by one comparison, before anything of it is copied. Of an input that takes rows back all are kept, and found again by key and hash.
+//!
+//! With a time to live a partition that no row came to for so long is forgotten as a whole; of an input that takes rows back also rows that
+//! are not visible, so long after they came: what is shown stays true.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,11 +18,12 @@ use super::ranked_list::{Entry, RankedList};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
-use crate::operators::keyed_state::{key_groups_of, state_rows};
+use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::state_ttl::{KeyTtl, RowTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowAttribute, RowId, RowStore};
-use crate::runtime::{FrozenState, TakeBatch};
+use crate::runtime::{FrozenState, OperatorContext, StateTableSnapshot, TakeBatch};
 use crate::stream_graph::{RankEnd, RankOperatorSpec, RankStrategy};
-use crate::types::{Batch, hash_columns};
+use crate::types::{Batch, KeyGroupRange, hash_columns};
 
 /// Rows of a batch of a snapshot.
 const SNAPSHOT_ROWS: usize = 8_192;
@@ -44,6 +48,11 @@ pub(in crate::operators) struct RankTable<K> {
     group_of_row: Vec<u32>,
     hashes: Vec<u64>,
     dropped: Vec<RowId>,
+    ttl: Option<KeyTtl>,
+    /// Of rows that can be taken back, where not all of them are visible.
+    row_ttl: Option<RowTtl>,
+    /// When the rows of the batch came, if they are restored.
+    restored_times: Option<Int64Array>,
 }
 
 impl<K: RankKey> RankTable<K> {
@@ -68,7 +77,74 @@ impl<K: RankKey> RankTable<K> {
             group_of_row: Vec::new(),
             hashes: Vec::new(),
             dropped: Vec::new(),
+            ttl: None,
+            row_ttl: None,
+            restored_times: None,
         })
+    }
+
+    /// The same with the time to live of the operator.
+    pub(in crate::operators) fn with_ttl(self, context: &OperatorContext) -> Self {
+        let some_are_hidden = self.row_hashes.is_some() && self.end != RankEnd::Constant(u64::MAX);
+        let row_ttl = if some_are_hidden { RowTtl::new(context, 0) } else { None };
+        RankTable { ttl: KeyTtl::new(context, 0), row_ttl, ..self }
+    }
+
+    /// When [`Self::expire`] has something to forget.
+    pub(in crate::operators) fn next_timer(&self) -> Option<i64> {
+        let of_rows = self.row_ttl.as_ref().and_then(RowTtl::next_timer);
+        self.ttl.as_ref()?.next_timer().into_iter().chain(of_rows).min()
+    }
+
+    /// Forgets the partitions whose time is over.
+    pub(in crate::operators) fn expire(&mut self) -> Result<()> {
+        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.forget(&over);
+        let over = self.row_ttl.as_mut().map(RowTtl::tick).unwrap_or_default();
+        if over.is_empty() {
+            return Ok(());
+        }
+        let rows = Batch::new(self.store.take(&over)?, over.len());
+        let partitions: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
+        hash_columns(&partitions, rows.num_rows(), &mut self.hashes);
+        let mut groups = Vec::new();
+        self.groups.assign(&partitions, &self.hashes, &mut groups)?;
+        let keys = self.encoder.encode(rows.columns())?;
+        let (mut gone, mut stay, mut visible) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (id, group)) in over.iter().zip(&groups).enumerate() {
+            visible.clear();
+            self.lists[*group as usize].ids(0, self.end_of(*group), &mut visible);
+            if visible.contains(id) {
+                stay.push(*id);
+                continue;
+            }
+            let list = &mut self.lists[*group as usize];
+            self.list_bytes -= list.heap_bytes();
+            if let Some(entry) = list.remove(&K::of(keys.bytes(row)), |other| other == *id) {
+                self.key_bytes -= entry.key.heap_bytes();
+                gone.push(entry.id);
+            }
+            self.list_bytes += list.heap_bytes();
+        }
+        if let Some(ttl) = &mut self.row_ttl {
+            ttl.spare(&stay);
+        }
+        self.dropped.extend(gone);
+        self.release(&[]);
+        Ok(())
+    }
+
+    fn forget(&mut self, groups: &[u32]) {
+        let mut gone = Vec::new();
+        for group in groups {
+            let list = std::mem::take(&mut self.lists[*group as usize]);
+            self.list_bytes -= list.heap_bytes();
+            self.key_bytes -= list.key_bytes();
+            list.ids(0, usize::MAX, &mut gone);
+        }
+        self.dropped.extend(gone);
+        self.release(&[]);
+        self.groups.remove(groups);
     }
 
     /// The rows.
@@ -104,7 +180,11 @@ impl<K: RankKey> RankTable<K> {
     /// Adds the rows of a batch, or by kind takes them back. What was visible of the partitions that change is noted. Rows that
     /// are not kept any more can be read until [`Self::release`].
     pub(in crate::operators) fn update(&mut self, batch: &Batch, touched: Option<&mut Touched>) -> Result<()> {
-        self.update_with_ends(batch, touched, None)
+        self.update_with_ends(batch, touched, None)?;
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(&self.group_of_row);
+        }
+        Ok(())
     }
 
     /// The same; `ends`: the last visible number of the partition of each row, if it is known from before.
@@ -138,7 +218,15 @@ impl<K: RankKey> RankTable<K> {
     fn assign(&mut self, batch: &Batch, ends: Option<&Int64Array>) -> Result<()> {
         let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
         hash_columns(&keys, batch.num_rows(), &mut self.hashes);
+        self.expire()?;
         self.groups.assign(&keys, &self.hashes, &mut self.group_of_row)?;
+        let over = self.ttl.as_mut().map(|ttl| ttl.take_over(&self.group_of_row)).unwrap_or_default();
+        if !over.is_empty() {
+            self.forget(&over);
+            let fresh = self.groups.fresh().to_vec();
+            self.groups.remove(&fresh);
+            self.groups.assign(&keys, &self.hashes, &mut self.group_of_row)?;
+        }
         self.lists.resize_with(self.groups.num_groups(), RankedList::default);
         let RankEnd::Column(column) = self.end else { return Ok(()) };
         // The first row of a partition says where it ends.
@@ -191,6 +279,9 @@ impl<K: RankKey> RankTable<K> {
             hash_columns(batch.columns(), batch.num_rows(), &mut row_hashes);
             added.iter().zip(&ids).for_each(|(row, id)| known.set(*id, row_hashes[*row as usize]));
         }
+        if let Some(ttl) = &mut self.row_ttl {
+            ttl.restore(&ids, self.restored_times.as_ref());
+        }
         Ok((row_hashes, ids))
     }
 
@@ -224,26 +315,55 @@ impl<K: RankKey> RankTable<K> {
 
     /// Forgets the rows that are not kept any more, and of the given partitions those without rows.
     pub(in crate::operators) fn release(&mut self, groups: &[u32]) {
-        let chunks = self.store.delete(&std::mem::take(&mut self.dropped));
+        let dropped = std::mem::take(&mut self.dropped);
+        let chunks = self.store.delete(&dropped);
+        if let Some(ttl) = &mut self.row_ttl {
+            ttl.remove(&dropped, &chunks);
+        }
         if let Some(hashes) = &mut self.row_hashes {
             hashes.release(&chunks);
             let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
             self.groups.remove(&empty);
+            if let Some(ttl) = &mut self.ttl {
+                ttl.remove(&empty);
+            }
         }
     }
 
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
     pub(in crate::operators) fn frozen(&self) -> impl FrozenState + 'static {
         let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
+        let mut groups = Vec::new();
         for group in self.groups.groups() {
             self.lists[group as usize].ids(0, usize::MAX, &mut ids);
             hashes.resize(ids.len(), self.groups.hash(group));
+            if self.ttl.is_some() {
+                groups.resize(ids.len(), group);
+            }
             if let RankEnd::Column(_) = self.end {
                 ends.resize(ids.len(), self.ends[group as usize] as i64);
             }
         }
         let key_groups = key_groups_of(hashes.into_iter(), self.max_parallelism);
-        FrozenRows { store: self.store.clone(), ids, key_groups, ends: (!ends.is_empty()).then(|| Int64Array::from(ends)) }
+        let of_partitions = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
+        let times = self.row_ttl.as_ref().map(|ttl| ttl.frozen().of(&ids)).or(of_partitions);
+        FrozenRows { store: self.store.clone(), ids, key_groups, ends: (!ends.is_empty()).then(|| Int64Array::from(ends)), times }
+    }
+
+    /// Adds the rows of a snapshot whose key groups are in the range, with the times at which their partitions were written.
+    pub(in crate::operators) fn restore_rows(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
+        snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
+            let rows = rows_in_range(&rows, range)?;
+            let (columns, times) = split_times(rows.columns(), timed);
+            self.restored_times = times.cloned();
+            self.merge(&Batch::new(columns.to_vec(), rows.num_rows()))?;
+            self.restored_times = None;
+            if let (Some(ttl), true) = (&mut self.ttl, rows.num_rows() > 0) {
+                ttl.restore(&self.group_of_row, times);
+            }
+            Ok(())
+        })
     }
 
     /// Adds rows of a snapshot, without their key groups.
@@ -269,7 +389,13 @@ impl<K: RankKey> RankTable<K> {
     pub(in crate::operators) fn bytes(&self) -> usize {
         let lists = self.lists.capacity() * size_of::<RankedList<K>>() + self.list_bytes + self.key_bytes;
         let ends = self.ends.capacity() * size_of::<u64>();
-        self.groups.bytes() + lists + ends + self.store.bytes() + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
+        self.groups.bytes()
+            + lists
+            + ends
+            + self.store.bytes()
+            + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
+            + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
+            + self.row_ttl.as_ref().map_or(0, RowTtl::bytes)
     }
 }
 
@@ -279,6 +405,8 @@ pub(in crate::operators) struct FrozenRows {
     pub(in crate::operators) ids: Vec<RowId>,
     pub(in crate::operators) key_groups: UInt16Array,
     pub(in crate::operators) ends: Option<Int64Array>,
+    /// When each was written, where that is known.
+    pub(in crate::operators) times: Option<ArrayRef>,
 }
 
 impl FrozenState for FrozenRows {
@@ -287,7 +415,8 @@ impl FrozenState for FrozenRows {
             let count = SNAPSHOT_ROWS.min(self.ids.len() - from);
             let mut columns = self.store.take(&self.ids[from..from + count])?;
             columns.extend(self.ends.as_ref().map(|ends| Arc::new(ends.slice(from, count)) as ArrayRef));
-            take(state_rows(self.key_groups.slice(from, count), columns)?)?;
+            let times = self.times.as_ref().map(|times| times.slice(from, count));
+            take(with_times(state_rows(self.key_groups.slice(from, count), columns)?, times)?)?;
         }
         Ok(())
     }

@@ -8,7 +8,6 @@ use super::keys::RankKey;
 use super::table::RankTable;
 use super::touched::Touched;
 use crate::error::Result;
-use crate::operators::keyed_state::rows_in_range;
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
 use crate::stream_graph::RankOperatorSpec;
@@ -27,7 +26,7 @@ impl<K: RankKey> TopN<K> {
     /// From its spec.
     pub(super) fn new(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Self> {
         Ok(TopN {
-            table: RankTable::new(spec, context.max_parallelism)?,
+            table: RankTable::new(spec, context.max_parallelism)?.with_ttl(context),
             touched: Touched::default(),
             output_number: spec.rank.output_number,
             has_places: spec.rank.output_number || spec.rank.range.single().is_some(),
@@ -69,6 +68,14 @@ impl<K: RankKey> Operator for TopN<K> {
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.table.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.table.expire()
+    }
+
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
         vec![("rows", &mut self.table)]
     }
@@ -80,7 +87,7 @@ impl<K: RankKey> StateTable for RankTable<K> {
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
-        snapshot.for_each_batch(|rows| self.merge(&rows_in_range(&rows, range)?))
+        self.restore_rows(snapshot, range)
     }
 
     fn bytes(&self) -> usize {

@@ -86,9 +86,6 @@ impl<'a> Generator<'a> {
         if !(1..=max_parallelism).contains(&parallelism) {
             return Err(out_of_range(PARALLELISM.key, parallelism, max_parallelism));
         }
-        if cx.configuration.duration_ms(&STATE_TTL) > 0 {
-            return Err(Error::unsupported(format!("'{}'", STATE_TTL.key)));
-        }
         Ok(Generator {
             cx,
             parallelism: parallelism as u32,

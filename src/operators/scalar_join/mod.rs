@@ -1,17 +1,22 @@
 //! An uncorrelated scalar subquery: each left row joined with the one row of the right input.
 //!
 //! When the right row changes, all left rows, which are kept, are taken back and come again. Input 0 is the query, input 1 the subquery.
+//!
+//! With a time to live left rows are forgotten so long after they came: they stay as they came out. The one right row stays: it costs
+//! nothing, and without it what comes later would be joined with nothing. (In Flink it goes too.)
+
+mod left_rows;
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
 use arrow::compute;
 
+use left_rows::LeftRows;
+
 use super::change_rows::{ChangeRows, Differ};
 use super::evaluation::Surroundings;
 use super::keyed_state::{rows_in_range, unkeyed_snapshot};
-use super::row_bag::RowBag;
-use super::row_buffer::RowBuffer;
 use crate::config::BATCH_ROWS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{CompiledExpr, compile};
@@ -32,24 +37,6 @@ pub struct ScalarJoin {
     surroundings: Surroundings,
     watermark: Watermark,
     batch_rows: usize,
-}
-
-/// All rows of the left input.
-#[derive(Debug)]
-enum LeftRows {
-    /// It only adds rows.
-    Buffer(RowBuffer),
-    /// It takes rows back too.
-    Bag(RowBag),
-}
-
-impl LeftRows {
-    fn all(&mut self) -> Result<Option<Batch>> {
-        match self {
-            LeftRows::Buffer(buffer) => Ok(buffer.all()?.cloned()),
-            LeftRows::Bag(bag) => bag.rows(),
-        }
-    }
 }
 
 /// The row of the right input, if it has one.
@@ -92,10 +79,9 @@ impl ScalarJoin {
     /// From its spec.
     pub fn new(spec: ScalarJoinSpec, context: &OperatorContext) -> Result<Self> {
         let predicate = spec.predicate.as_ref().map(|expr| compile(expr, &context.environment.functions)).transpose()?;
-        let left = if spec.left_retracts { LeftRows::Bag(RowBag::default()) } else { LeftRows::Buffer(RowBuffer::default()) };
         Ok(ScalarJoin {
             predicate,
-            left,
+            left: LeftRows::new(spec.left_retracts, context),
             right: RightRow::default(),
             surroundings: Surroundings::new(context),
             watermark: Watermark::MIN,
@@ -130,11 +116,7 @@ impl ScalarJoin {
             let columns = batch.columns().iter().cloned().chain(right).collect();
             output.batch(batch.with_columns(columns).filter(&mask)?)?;
         }
-        match &mut self.left {
-            LeftRows::Buffer(buffer) => buffer.push(batch),
-            LeftRows::Bag(bag) => bag.update(&batch)?,
-        }
-        Ok(())
+        self.left.add(batch)
     }
 
     fn update_right(&mut self, batch: &Batch, output: &mut dyn Output) -> Result<()> {
@@ -205,12 +187,16 @@ impl Operator for ScalarJoin {
         output.watermark(watermark)
     }
 
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.left.next_timer()
+    }
+
+    fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
+        self.left.expire()
+    }
+
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
-        let left: &mut dyn StateTable = match &mut self.left {
-            LeftRows::Buffer(buffer) => buffer,
-            LeftRows::Bag(bag) => bag,
-        };
-        vec![("left", left), ("right", &mut self.right)]
+        vec![("left", &mut self.left), ("right", &mut self.right)]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::types::Watermark;
 const JOB_COLUMNS: [(&str, CellType); 4] =
     [("job id", CellType::Text), ("job name", CellType::Text), ("status", CellType::Text), ("start time", CellType::Text)];
 
-const VERTEX_COLUMNS: [(&str, CellType); 17] = [
+const VERTEX_COLUMNS: [(&str, CellType); 18] = [
     ("vertex", CellType::Text),
     ("parallelism", CellType::Number),
     ("rows in", CellType::Number),

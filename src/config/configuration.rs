@@ -91,6 +91,13 @@ impl Configuration {
         parse_duration_ms(self.text(setting)).expect("checked when it was set")
     }
 
+    /// A duration in milliseconds, if one is set.
+    pub fn optional_duration_ms(&self, setting: &Setting) -> Option<u64> {
+        Some(self.text(setting))
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| parse_duration_ms(text).expect("checked when it was set"))
+    }
+
     /// A size in bytes.
     pub fn bytes(&self, setting: &Setting) -> u64 {
         parse_memory_bytes(self.text(setting)).expect("checked when it was set")

@@ -14,6 +14,8 @@ pub enum SettingType {
     Number,
     /// A duration: `10 s`, `5 min`, `200 ms`; a bare number is milliseconds.
     Duration,
+    /// A duration, or nothing.
+    OptionalDuration,
     /// A size: `64 mb`, `1 gb`; a bare number is bytes.
     MemorySize,
     /// Any text.
@@ -52,6 +54,7 @@ impl SettingType {
             SettingType::Integer => value.trim().parse::<i64>().is_ok(),
             SettingType::Number => value.trim().parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0),
             SettingType::Duration => parse_duration_ms(value).is_some(),
+            SettingType::OptionalDuration => value.trim().is_empty() || parse_duration_ms(value).is_some(),
             SettingType::MemorySize => parse_memory_bytes(value).is_some(),
             SettingType::Text => true,
             SettingType::TimeZone => TimeZone::parse(value).is_some(),
@@ -70,7 +73,7 @@ impl SettingType {
             SettingType::Boolean => "true or false".to_string(),
             SettingType::Integer => "a whole number".to_string(),
             SettingType::Number => "a number such as '1.5'".to_string(),
-            SettingType::Duration => "a duration such as '10 s' or '200 ms'".to_string(),
+            SettingType::Duration | SettingType::OptionalDuration => "a duration such as '10 s' or '200 ms'".to_string(),
             SettingType::MemorySize => "a size such as '64 mb'".to_string(),
             SettingType::Text => "text".to_string(),
             SettingType::TimeZone => "a time zone such as 'UTC', 'Europe/Berlin' or '+02:00'".to_string(),

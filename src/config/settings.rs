@@ -45,6 +45,11 @@ pub const SETTINGS: &[Setting] = &[
     CDC_EVENTS_DUPLICATE,
     STATE_TTL,
     STATE_UNBOUNDED,
+    EARLY_FIRE_ENABLED,
+    EARLY_FIRE_DELAY,
+    LATE_FIRE_ENABLED,
+    LATE_FIRE_DELAY,
+    ALLOW_LATENESS,
     LATENCY_INTERVAL,
     NOT_NULL_ENFORCER,
     TYPE_LENGTH_ENFORCER,
@@ -326,6 +331,41 @@ pub const LATE_ROWS_TABLE: Setting = Setting {
     setting_type: SettingType::Text,
     default: "",
     doc: "The table that rows are written to which come too late for a window, a join or a sort; empty = they are only counted.",
+};
+/// Early firing.
+pub const EARLY_FIRE_ENABLED: Setting = Setting {
+    key: "table.exec.emit.early-fire.enabled",
+    setting_type: SettingType::Boolean,
+    default: "false",
+    doc: "Whether windows show results before their end, which are updated later. The hint EMIT goes before it.",
+};
+/// Early firing: when.
+pub const EARLY_FIRE_DELAY: Setting = Setting {
+    key: "table.exec.emit.early-fire.delay",
+    setting_type: SettingType::OptionalDuration,
+    default: "",
+    doc: "How long after a row a window shows its result, by the clock, before its end; 0 = with each batch of rows.",
+};
+/// Late firing.
+pub const LATE_FIRE_ENABLED: Setting = Setting {
+    key: "table.exec.emit.late-fire.enabled",
+    setting_type: SettingType::Boolean,
+    default: "false",
+    doc: "Whether rows that come after the end of their window update its result, within 'table.exec.emit.allow-lateness'.",
+};
+/// Late firing: when.
+pub const LATE_FIRE_DELAY: Setting = Setting {
+    key: "table.exec.emit.late-fire.delay",
+    setting_type: SettingType::OptionalDuration,
+    default: "",
+    doc: "How long after a late row a window updates its result, by the clock; 0 = with each batch of rows.",
+};
+/// Allowed lateness.
+pub const ALLOW_LATENESS: Setting = Setting {
+    key: "table.exec.emit.allow-lateness",
+    setting_type: SettingType::Duration,
+    default: "0 ms",
+    doc: "How far event time may have passed the end of a window for its rows to count. It needs 'table.exec.emit.late-fire.enabled'.",
 };
 /// Latency.
 pub const LATENCY_INTERVAL: Setting = Setting {

@@ -6,7 +6,8 @@ use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
     BoundedSort, Calc, ChangelogNormalize, Expand, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin,
-    SinkMaterializer, SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowAggregate, WindowJoin, WindowTableFunction,
+    SinkMaterializer, SortLimit, TemporalSort, Unnest, UpdatingWindowAggregate, WatermarkAssigner, WindowAggregate, WindowJoin,
+    WindowTableFunction,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -28,6 +29,9 @@ impl OperatorFactory for Operators {
             OperatorSpec::Expand(spec) => Box::new(Expand::new(spec)),
             OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
+            }
+            OperatorSpec::WindowAggregate(spec) if spec.emit.is_some() => {
+                Box::new(UpdatingWindowAggregate::new(spec.clone(), context)?)
             }
             OperatorSpec::WindowAggregate(spec) => Box::new(WindowAggregate::new(spec.clone(), context)?),
             OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before: _ } => {

@@ -156,6 +156,10 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             ChangelogMode::InsertOnly => Modifications::default(),
             ChangelogMode::Retract | ChangelogMode::Upsert => ALL,
         },
+        LogicalPlan::WindowAggregate { input, spec, .. } if spec.emit.is_some() => {
+            // A group whose rows were all taken back goes away.
+            Modifications { updates: true, deletes: modifications(input, cx)?.any() }
+        }
         LogicalPlan::Values { .. }
         | LogicalPlan::WindowAggregate { .. }
         | LogicalPlan::WindowJoin { .. }
@@ -225,6 +229,7 @@ fn rank_modifications(spec: &RankSpec, strategy: RankStrategy) -> Modifications 
 fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog], cx: &PlannerContext) -> bool {
     match plan {
         LogicalPlan::Aggregate { .. }
+        | LogicalPlan::WindowAggregate { .. }
         | LogicalPlan::Sort { .. }
         | LogicalPlan::Rank { .. }
         | LogicalPlan::Over { .. }

@@ -193,6 +193,7 @@ pub fn window_aggregate(spec: &WindowAggregateSpec, schema: &Schema, input: &Sch
         format!("{function}('w$) AS {}", column_name(first + i, schema))
     }));
     parts.push(format!("select=[{}]", items.join(", ")));
+    parts.extend(spec.emit.map(|emit| format!("emit=[{emit}]")));
     format!("WindowAggregate({})", parts.join(", "))
 }
 

@@ -10,6 +10,7 @@ mod context;
 mod describe;
 mod describe_over;
 mod display;
+mod emit;
 mod expr_text;
 mod generator;
 mod logical;

@@ -36,6 +36,8 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
             Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone() })
         }
+        // What is updated later is in no window that could end: what follows takes it as a changing table.
+        LogicalPlan::WindowAggregate { spec, .. } if spec.emit.is_some() => None,
         LogicalPlan::WindowAggregate { input, spec, .. } => {
             let plain = spec.keys.len() + spec.aggregates.len();
             let columns = std::iter::repeat_n(None, plain).chain(spec.properties.iter().copied().map(Some)).collect();

@@ -7,10 +7,6 @@ const MISSING: &[&str] = &[
     "GROUPING",
     "GROUPING_ID",
     "GROUP_ID",
-    "HOP_END",
-    "HOP_PROCTIME",
-    "HOP_ROWTIME",
-    "HOP_START",
     "LEAD",
     "NTILE",
     "OBJECT_OF",
@@ -18,15 +14,7 @@ const MISSING: &[&str] = &[
     "PERCENT_RANK",
     "RANK",
     "ROW_NUMBER",
-    "SESSION_END",
-    "SESSION_PROCTIME",
-    "SESSION_ROWTIME",
-    "SESSION_START",
     "SOURCE_WATERMARK",
-    "TUMBLE_END",
-    "TUMBLE_PROCTIME",
-    "TUMBLE_ROWTIME",
-    "TUMBLE_START",
 ];
 
 /// Whether Flink has a function of this name that Flott has not.

@@ -6,6 +6,7 @@ use sqlparser::ast::{
 
 use super::call::usage;
 use super::expression::{AggregateRule, ExprBinder};
+use super::group_window::is_window_function;
 use super::grouping_sets::GroupingFunction;
 use super::literal;
 use super::parts::{BoundAggregate, Stage};
@@ -14,25 +15,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateFunction, Expr};
 use crate::plan::rank::RANK_FUNCTIONS;
 use crate::types::Value;
-
-/// Functions of the group windows that Flink itself deprecates.
-const GROUP_WINDOWS: [&str; 15] = [
-    "TUMBLE",
-    "TUMBLE_START",
-    "TUMBLE_END",
-    "TUMBLE_ROWTIME",
-    "TUMBLE_PROCTIME",
-    "HOP",
-    "HOP_START",
-    "HOP_END",
-    "HOP_ROWTIME",
-    "HOP_PROCTIME",
-    "SESSION",
-    "SESSION_START",
-    "SESSION_END",
-    "SESSION_ROWTIME",
-    "SESSION_PROCTIME",
-];
 
 /// Functions whose first argument is a unit of time.
 const UNIT_FIRST: [&str; 2] = ["TIMESTAMPADD", "TIMESTAMPDIFF"];
@@ -95,9 +77,8 @@ impl ExprBinder<'_, '_> {
                 false => self.binder.unknown_function(&name),
             });
         }
-        if self.binder.cx.functions.scalar(&name).is_none() && GROUP_WINDOWS.contains(&name.to_uppercase().as_str()) {
-            return Err(Error::unsupported(format!("the group window function {name}"))
-                .with_hint("use a window table function: FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"));
+        if self.binder.cx.functions.scalar(&name).is_none() && is_window_function(&name) {
+            return self.window_property(&name, &call);
         }
         let takes_unit = UNIT_FIRST.iter().any(|function| function.eq_ignore_ascii_case(&name));
         let args = call
@@ -234,7 +215,7 @@ fn function_name(name: &ast::ObjectName) -> Result<String> {
 }
 
 /// Arguments and DISTINCT of a call.
-fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<Call<'e>> {
+pub(super) fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<Call<'e>> {
     let list = match args {
         FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false }),
         FunctionArguments::Subquery(_) => return Err(Error::unsupported(format!("a query as the argument of {name}"))),

@@ -67,6 +67,12 @@ impl Keys {
         Keys { exprs, sets }
     }
 
+    /// Adds keys that all sets have.
+    pub fn add_to_all(&mut self, exprs: impl Iterator<Item = Expr>) {
+        self.exprs.extend(exprs);
+        self.sets.iter_mut().for_each(|set| set.has.resize(self.exprs.len(), true));
+    }
+
     /// Whether rows are expanded.
     fn are_expanded(&self) -> bool {
         self.sets.len() > 1

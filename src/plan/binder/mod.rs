@@ -11,6 +11,7 @@ mod decorrelation;
 mod expression;
 mod flink_functions;
 mod function;
+mod group_window;
 mod grouping;
 mod grouping_sets;
 mod hint;

@@ -3,6 +3,7 @@
 
 use sqlparser::ast;
 
+use super::group_window::GroupWindow;
 use super::grouping_sets::{BoundGrouping, NulledKeys};
 use super::over::BoundOver;
 use super::subquery::Subquery;
@@ -53,6 +54,8 @@ pub(super) struct Parts {
     pub aggregates: Vec<BoundAggregate>,
     /// Calls of GROUPING and its like, each once.
     pub groupings: Vec<BoundGrouping>,
+    /// The window of GROUP BY.
+    pub window: Option<GroupWindow>,
     /// Subqueries needed before the aggregation.
     pub input_subqueries: Vec<Subquery>,
     /// Subqueries needed after it.

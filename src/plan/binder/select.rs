@@ -68,7 +68,7 @@ impl<'a> Binder<'a> {
     }
 
     /// All clauses but FROM and WHERE. Apart, so that the frame of [`Self::select`], on which queries are nested, stays small.
-    fn clauses(&self, select: &ast::Select, from: Relation, ordering: &Ordering<'_>, distinct: bool) -> Result<LogicalPlan> {
+    fn clauses(&self, select: &ast::Select, mut from: Relation, ordering: &Ordering<'_>, distinct: bool) -> Result<LogicalPlan> {
         let mut parts = Parts { named_windows: select.named_window.clone(), ..Parts::default() };
         let group_by = GroupBy::of(&select.group_by)?;
         let grouped = match group_by {
@@ -82,11 +82,20 @@ impl<'a> Binder<'a> {
         if let GroupBy::Elements(written) = group_by {
             parts.nulled = NulledKeys::of(written, &from.scope)?;
         }
+        parts.window = self.group_window(group_by, &from)?;
         let items = self.select_items(select, &from, grouped, &mut parts)?;
         let keys = match group_by {
             GroupBy::None => None,
             GroupBy::Elements(written) => Some(self.group_keys(written, &items, &from.scope, &mut parts)?),
             GroupBy::All => Some(all_keys(&items)),
+        };
+        let keys = match (keys, &parts.window) {
+            (Some(mut keys), Some(window)) => {
+                from.plan = window.over(from.plan, &keys)?;
+                keys.add_to_all(window.columns());
+                Some(keys)
+            }
+            (keys, _) => keys,
         };
         let having = match &select.having {
             Some(having) => {
@@ -193,7 +202,7 @@ impl<'a> Binder<'a> {
             };
             Ok(position_of(&mut keys, key))
         };
-        let sets = grouping_sets::sets_of(written, &mut number)?;
+        let sets = grouping_sets::sets_of(&self.without_window(written), &mut number)?;
         let sets = grouping_sets::ordered(sets, keys.len())?;
         Ok(Keys { exprs: keys, sets })
     }

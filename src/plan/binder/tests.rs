@@ -722,7 +722,7 @@ fn what_is_not_supported_is_named() {
         ("SELECT NTILE(2) OVER (PARTITION BY c ORDER BY a) FROM s", "NTILE over a stream"),
         ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)", "the window table function SESSION"),
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
-        ("SELECT COUNT(*) FROM t GROUP BY TUMBLE(ts, INTERVAL '1' SECOND)", "the group window function TUMBLE"),
+        ("SELECT COUNT(*) FROM t GROUP BY SESSION(ts, INTERVAL '1' SECOND)", "the group window SESSION"),
         ("SELECT (a, c) < (1, 'x') FROM s", "< between rows"),
         ("INSERT OVERWRITE sink SELECT 1, 'a', 2", "INSERT OVERWRITE"),
     ] {

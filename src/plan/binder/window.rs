@@ -18,7 +18,7 @@ use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
 /// A parameter of a window table function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parameter {
+pub(super) enum Parameter {
     Data,
     TimeColumn,
     Slide,
@@ -27,10 +27,10 @@ enum Parameter {
 }
 
 /// A window table function: its name, its parameters in order and how it is called.
-struct Signature {
-    name: &'static str,
-    parameters: &'static [(&'static str, Parameter)],
-    usage: &'static str,
+pub(super) struct Signature {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [(&'static str, Parameter)],
+    pub(super) usage: &'static str,
 }
 
 const SIGNATURES: [Signature; 2] = [
@@ -151,7 +151,7 @@ impl Binder<'_> {
     }
 
     /// A positive length.
-    fn length(&self, signature: &Signature, what: &str, expr: &SqlExpr) -> Result<i64> {
+    pub(super) fn length(&self, signature: &Signature, what: &str, expr: &SqlExpr) -> Result<i64> {
         let length = self.interval_ms(signature, what, expr)?;
         if length <= 0 {
             let message = format!("the {what} of {} must be positive", signature.name);

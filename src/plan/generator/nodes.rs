@@ -180,7 +180,11 @@ impl<'a> Generator<'a> {
         changelog: &'a Changelog,
     ) -> Result<Stream> {
         let stream = self.stream(input, &changelog.inputs[0])?;
-        let spec = WindowAggregateSpec { input_retracts: !stream.changes.is_insert_only(), ..spec.clone() };
+        let spec = WindowAggregateSpec {
+            input_retracts: !stream.changes.is_insert_only(),
+            emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+            ..spec.clone()
+        };
         let keys = spec.keys.clone();
         let node = NewNode {
             name: "WindowAggregate".to_string(),

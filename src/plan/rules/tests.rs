@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::rule::RULES;
 use super::{optimize, prune_columns, window_aggregate};
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::expr::Expr;
 use crate::plan::testing::*;
 use crate::plan::{LogicalPlan, PlannerContext};
@@ -169,13 +169,6 @@ fn a_window_on_window_time_is_assigned_anew() {
                        +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
     "#]],
     );
-}
-
-#[test]
-fn a_hop_that_does_not_divide_is_refused() {
-    let kind = WindowKind::Hop { slide_ms: 4_000, size_ms: 10_000, offset_ms: 0 };
-    let plan = aggregate(windowed(scan_with_watermark(), kind), &[3, 4], vec![count("n")]);
-    assert_eq!(window_aggregate::apply(plan, &Session::new().cx()).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]

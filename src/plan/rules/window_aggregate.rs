@@ -8,19 +8,20 @@ use std::sync::Arc;
 
 use super::rule::bottom_up;
 use super::window_join;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, Expr};
+use crate::plan::emit::session_strategy;
 use crate::plan::window_trace::{WindowTrace, trace};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{ExpandSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{EmitStrategy, ExpandSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, SchemaRef};
 
 /// Window joins are made in the same pass, since each can stand on the other.
 pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
-    bottom_up(plan, &mut |plan| window_join::lower(lower(plan)?, cx))
+    bottom_up(plan, &mut |plan| window_join::lower(lower(plan, cx)?, cx))
 }
 
-fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
+fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     let LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } = plan else {
         return Ok(plan);
     };
@@ -31,15 +32,16 @@ fn lower(plan: LogicalPlan) -> Result<LogicalPlan> {
     let Some(window) = window else {
         return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl });
     };
-    let grouping = Grouping::new(keys, aggregates, schema, &window);
+    let emit = session_strategy(cx.configuration, window.time_type.is_proctime())?;
+    if emit.is_some() && window.kind.is_session() {
+        return Err(Error::unsupported("early and late firing of SESSION windows").with_hint("leave 'table.exec.emit.*' unset"));
+    }
+    let grouping = Grouping { emit, ..Grouping::new(keys, aggregates, schema, &window) };
     let reads_window = grouping.aggregates.iter().flat_map(columns_of).any(|column| window.columns[column].is_some());
     match pull_up(&input).filter(|_| !reads_window) {
-        Some(pulled) => {
-            check_hop(&pulled.window)?;
-            Ok(grouping.over(pulled.plan, WindowSource::Assigned(pulled.window), &|column| {
-                pulled.columns[column].expect("only window columns are left out, and none of them is read")
-            }))
-        }
+        Some(pulled) => Ok(grouping.over(pulled.plan, WindowSource::Assigned(pulled.window), &|column| {
+            pulled.columns[column].expect("only window columns are left out, and none of them is read")
+        })),
         None => {
             let bound = |property| window.position(property).expect("both bounds are group keys");
             let source = WindowSource::Attached {
@@ -61,6 +63,7 @@ struct Grouping {
     plain_keys: Vec<usize>,
     properties: Vec<WindowProperty>,
     aggregates: Vec<AggregateCall>,
+    emit: Option<EmitStrategy>,
     /// For each output column of the Aggregate the column of the WindowAggregate.
     order: Vec<usize>,
     schema: SchemaRef,
@@ -87,7 +90,7 @@ impl Grouping {
             });
         }
         order.extend((0..aggregates.len()).map(|i| plain_keys.len() + i));
-        Grouping { plain_keys, properties, aggregates, order, schema }
+        Grouping { plain_keys, properties, aggregates, emit: None, order, schema }
     }
 
     /// The WindowAggregate over `input`, whose columns are found by `moved`, with the columns of the Aggregate.
@@ -104,7 +107,7 @@ impl Grouping {
             aggregates: aggregates.collect(),
             properties: self.properties,
             input_retracts: false,
-            emit: None,
+            emit: self.emit,
             emit_update_before: false,
         };
         let field_of = |column: usize| {
@@ -216,17 +219,5 @@ impl PulledUp {
         expr.clone().map_columns(&mut |index, data_type| {
             Expr::column(self.columns[index].expect("the expression reads no column of the window"), data_type)
         })
-    }
-}
-
-/// Slices must cover a window exactly.
-fn check_hop(window: &WindowSpec) -> Result<()> {
-    match window.kind {
-        WindowKind::Hop { slide_ms, size_ms, .. } if size_ms % slide_ms != 0 => {
-            let message =
-                format!("the size of an aggregated HOP window, {size_ms} ms, is not a multiple of its slide, {slide_ms} ms");
-            Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("choose a slide that divides the size"))
-        }
-        _ => Ok(()),
     }
 }

@@ -99,7 +99,7 @@ fn node_count(expr: &Expr) -> usize {
 }
 
 /// Whether evaluating can give an error, or must not be repeated at will.
-fn can_fail(expr: &Expr, registry: &FunctionRegistry) -> bool {
+pub(super) fn can_fail(expr: &Expr, registry: &FunctionRegistry) -> bool {
     let itself = match expr {
         Expr::Call { function, .. } => {
             registry.scalar(function).is_none_or(|function| function.can_fail() || !function.is_deterministic())

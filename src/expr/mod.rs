@@ -12,6 +12,8 @@ mod expression;
 mod fold;
 mod function;
 mod functions;
+#[cfg(test)]
+mod fuzz;
 mod in_set;
 mod json;
 mod selection;

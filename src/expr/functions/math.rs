@@ -248,10 +248,10 @@ fn round_exact(unscaled: i128, scale: u8, digits: i32, rounding: Rounding) -> i1
     }
 }
 
-/// A double rounded by its shortest digits; NaN and infinities cannot be rounded.
+/// A double rounded by its shortest digits; NaN and infinities stay as they are (Flink fails on them).
 fn round_float(number: f64, digits: i32, rounding: Rounding) -> Option<f64> {
     if !number.is_finite() {
-        return None;
+        return Some(number);
     }
     let digits = digits.clamp(-400, 400);
     if number == 0.0 || number.abs() >= 1e17 && digits >= 0 || digits > 30 {

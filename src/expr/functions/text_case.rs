@@ -54,14 +54,15 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         |f, args| bind_with(f, args, &[Param::Text, Param::Text], 1, string_by_args),
         |args, _, context| trim_sides(args, context, true, true),
     ),
-    Builtin::new("LPAD", "LPAD(<STRING>, <INT>, <STRING>)", bind_pad, |args, _, context| pad(args, context, true)),
-    Builtin::new("RPAD", "RPAD(<STRING>, <INT>, <STRING>)", bind_pad, |args, _, context| pad(args, context, false)),
+    Builtin::new("LPAD", "LPAD(<STRING>, <INT>, <STRING>)", bind_pad, |args, _, context| pad(args, context, true)).failing(),
+    Builtin::new("RPAD", "RPAD(<STRING>, <INT>, <STRING>)", bind_pad, |args, _, context| pad(args, context, false)).failing(),
     Builtin::new(
         "REPEAT",
         "REPEAT(<STRING>, <INT>)",
         |f, args| bind_with(f, args, &[Param::Text, Int], 2, string_by_args),
         repeat,
-    ),
+    )
+    .failing(),
     Builtin::new(
         "CHAR_LENGTH",
         "CHAR_LENGTH(<STRING>)",
@@ -243,7 +244,7 @@ fn repeat(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
     let result = build_text(args, context, |row, out| {
         let (text, times) = (text.get(row)?, times.get(row)?.max(0) as usize);
         too_long |= text.len().saturating_mul(times) > TEXT_BYTES_MAX;
-        (0..if too_long { 0 } else { times }).for_each(|_| out.push_str(text));
+        (0..if too_long || text.is_empty() { 0 } else { times }).for_each(|_| out.push_str(text));
         Some(())
     });
     if too_long { Err(text_too_long("REPEAT")) } else { result }

@@ -27,6 +27,9 @@ mod tidy;
 pub mod types;
 
 pub use arrow;
-pub use client::{ChangeBatch, EmbeddedTable, JobHandle, Outcome, RowStream, ScalarFn, Session, SessionBuilder, StatementResult};
+pub use client::{
+    ChangeBatch, EmbeddedTable, JobHandle, Outcome, RowStream, ScalarFn, Session, SessionBuilder, StatementResult, WatermarkLine,
+    WatermarkReport,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use types::{DataType, RowKind, TypeKind};

@@ -35,6 +35,8 @@ pub struct SourceAbilities {
     pub metadata: Vec<(&'static str, DataType)>,
     /// Subtasks that the options ask for (`scan.parallelism`).
     pub parallelism: Option<u32>,
+    /// Whether it has watermarks of its own, as SOURCE_WATERMARK() asks for.
+    pub watermarks: bool,
 }
 
 /// What a sink can do.

@@ -3,11 +3,44 @@
 use std::collections::BTreeMap;
 
 use super::{CatalogTable, ColumnKind, ConnectorDescriptor, ConnectorRegistry, OptionDescriptor};
-use crate::config::Notice;
+use crate::config::{Notice, SettingType};
 use crate::error::{Error, ErrorKind, Result, Span, nearest};
 
 /// What the doc of an option starts with that is accepted for Flink's sake only.
 const NO_EFFECT: &str = "Accepted, no effect:";
+
+/// What a table that is read may say of its watermarks, whatever its connector.
+pub const WATERMARK_OPTIONS: &[OptionDescriptor] = &[
+    watermark_option(
+        "scan.watermark.emit.strategy",
+        SettingType::OneOf(&["on-event", "on-periodic"]),
+        "on-event: a watermark follows each row that raises it; on-periodic: one every 'pipeline.auto-watermark-interval'.",
+    ),
+    watermark_option(
+        "scan.watermark.idle-timeout",
+        SettingType::Duration,
+        "A split without rows for so long no longer holds back the watermark; 0 = never left out.",
+    ),
+    watermark_option(
+        "scan.watermark.alignment.group",
+        SettingType::Text,
+        "The sources of one group are read side by side in event time.",
+    ),
+    watermark_option(
+        "scan.watermark.alignment.max-drift",
+        SettingType::Duration,
+        "A split that is ahead of the slowest source of its group by more than this is not read on.",
+    ),
+    watermark_option(
+        "scan.watermark.alignment.update-interval",
+        SettingType::Duration,
+        "How often the sources of a group compare their watermarks; 1 s by default.",
+    ),
+];
+
+const fn watermark_option(key: &'static str, option_type: SettingType, doc: &'static str) -> OptionDescriptor {
+    OptionDescriptor { key, option_type, default: None, required: false, doc }
+}
 
 /// Checks connector and options of a table. `places` says where the options stand (those of LIKE stand nowhere). Gives notices for
 /// options without effect.
@@ -22,7 +55,10 @@ pub fn check_options(
         None => error,
     };
     let connector = connector_of(table, registry).map_err(|error| at(error, "connector"))?;
-    let known = connector.options(table).map_err(|error| at(error, "format"))?;
+    let mut known = connector.options(table).map_err(|error| at(error, "format"))?;
+    if connector.source(table).is_ok() {
+        known.extend_from_slice(WATERMARK_OPTIONS);
+    }
     let mut notices = Vec::new();
     for (key, value) in table.options.iter().filter(|(key, _)| *key != "connector") {
         let option = find(table, connector, &known, key).map_err(|error| at(error, key))?;
@@ -110,7 +146,9 @@ fn unknown_option(table: &CatalogTable, connector: &dyn ConnectorDescriptor, kno
     match nearest(key, candidates.iter().map(String::as_str)) {
         Some(near) => error.with_hint(format!("did you mean '{near}'?")),
         None => {
-            let keys: Vec<&str> = known.iter().map(|option| option.key).collect();
+            // Those of watermarks are the same everywhere: they would hide the others.
+            let own = known.iter().filter(|option| !option.key.starts_with("scan.watermark."));
+            let keys: Vec<&str> = own.map(|option| option.key).collect();
             error.with_hint(format!("options are connector, {}", keys.join(", ")))
         }
     }

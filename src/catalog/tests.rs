@@ -240,7 +240,13 @@ impl ConnectorDescriptor for Generator {
     }
 
     fn source(&self, _table: &CatalogTable) -> Result<SourceAbilities> {
-        Ok(SourceAbilities { bounded: true, changelog: ChangelogMode::InsertOnly, metadata: Vec::new(), parallelism: None })
+        Ok(SourceAbilities {
+            bounded: true,
+            changelog: ChangelogMode::InsertOnly,
+            metadata: Vec::new(),
+            parallelism: None,
+            watermarks: false,
+        })
     }
 
     fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cluster::{AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestMetrics, StopWithSavepoint};
+use super::watermarks::WatermarkReport;
+use crate::cluster::{
+    AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestJobInfo, RequestMetrics, StopWithSavepoint,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::Gateway;
 use crate::runtime::FlushId;
@@ -48,6 +51,15 @@ impl JobHandle {
             Err(error) if error.kind() == ErrorKind::NotRunning => Ok(self.result().await?.metrics),
             metrics => metrics,
         }
+    }
+
+    /// How far it is in event time: each source with its splits, each operator, and what holds event time back.
+    pub async fn watermarks(&self) -> Result<WatermarkReport> {
+        let ended = match self.dispatcher.ask(RequestJobInfo { job: self.id }, ASK_TIMEOUT).await {
+            Ok(info) => info.state.is_terminal(),
+            Err(error) => return Err(error),
+        };
+        Ok(WatermarkReport::of(&self.metrics().await?, ended))
     }
 
     /// Cancels it and waits until it has stopped. A job that has ended already stays as it is.

@@ -9,6 +9,7 @@ use super::fold::ChangelogFold;
 use super::output::{PrintOptions, cut, printer};
 use super::progress;
 use super::result::RowStream;
+use super::silence::{self, Situation};
 use super::terminal::{ScreenSize, stdout};
 use crate::error::Result;
 use crate::types::{Batch, ChangelogMode, SchemaRef};
@@ -101,9 +102,13 @@ pub(super) async fn show(mut rows: RowStream, options: &PrintOptions, size: Scre
                 if renewals.is_multiple_of(RENEWALS_A_SECOND) && let Some(job) = rows.job() {
                     let metrics = job.metrics().await.ok();
                     let seconds = renewals / RENEWALS_A_SECOND;
+                    let reason = metrics.as_ref().and_then(|metrics| silence::reasons(metrics, Situation::Runs).into_iter().next_back());
                     // Counters reach the JobMaster a little later than the first rows reach the screen.
                     let read = metrics.map(|metrics| progress::summary(&metrics, seconds)).filter(|read| !read.starts_with("0 "));
                     summary = read.map(|read| format!("; read {read}")).unwrap_or_default();
+                    if seen.num_rows() == 0 && seconds >= progress::SILENCE {
+                        summary = reason.map_or(summary, |reason| format!(": {reason}"));
+                    }
                     changed = true;
                 }
                 renewals += 1;
@@ -117,7 +122,11 @@ pub(super) async fn show(mut rows: RowStream, options: &PrintOptions, size: Scre
                     changed = true;
                     tokio::task::yield_now().await; // lets Ctrl-C through
                 }
-                None => return screen.draw(&seen, size(), ""),
+                None => {
+                    screen.draw(&seen, size(), "")?;
+                    progress::Progress::start(rows.job().cloned()).footer(Some(seen.num_rows() as u64)).await;
+                    return Ok(());
+                }
             },
         }
     }

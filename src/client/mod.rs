@@ -25,10 +25,12 @@ mod run;
 mod session;
 mod show;
 mod show_jobs;
+mod silence;
 pub mod slt;
 mod state_paths;
 mod stopwatch;
 mod terminal;
+mod watermarks;
 
 #[cfg(test)]
 mod checkpoint_tests;
@@ -39,3 +41,4 @@ pub use fold::ChangelogFold;
 pub use job::JobHandle;
 pub use result::{ChangeBatch, Outcome, RowStream, StatementResult};
 pub use session::{Session, SessionBuilder};
+pub use watermarks::{WatermarkLine, WatermarkReport};

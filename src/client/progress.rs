@@ -1,19 +1,26 @@
 //! What a user sees of long work: rows, rate, watermark and late rows, renewed on standard error if that is a terminal.
 //!
 //! Nothing is shown in the first second, and nothing at all in a pipe, except what must not go unsaid: rows that were dropped as late
-//! or skipped as unreadable, restarts, and where the state of a job is kept.
+//! or skipped as unreadable, splits that are left out as idle, why nothing comes, restarts, and where the state of a job is kept.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::{IsTerminal, Write};
 use std::pin::pin;
 use std::time::Duration;
 
 use super::job::JobHandle;
+use super::silence::{self, Situation};
 use crate::cluster::{JobMetrics, JobResult};
 use crate::types::Watermark;
 
 /// How often the line is renewed; also how long nothing is shown.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// After how many seconds without a row from a query that does not end its user is told why; then after ever longer times.
+pub(super) const SILENCE: u64 = 5;
+/// How much longer each time.
+const SILENCE_FACTOR: u64 = 6;
 
 /// The progress of a job while something of it is waited for.
 pub struct Progress {
@@ -23,12 +30,28 @@ pub struct Progress {
     ticks: u64,
     /// Restarts that were told.
     restarts: u32,
+    /// Idle splits that were told.
+    idle: BTreeSet<(String, String)>,
+    /// For how many seconds nothing has come, after how many to say why, and what had come by then.
+    silent: u64,
+    silent_until: u64,
+    given: u64,
 }
 
 impl Progress {
     /// Of this job; none shows nothing.
     pub fn start(job: Option<JobHandle>) -> Self {
-        Progress { job, terminal: std::io::stderr().is_terminal(), shown: false, ticks: 0, restarts: 0 }
+        Progress {
+            job,
+            terminal: std::io::stderr().is_terminal(),
+            shown: false,
+            ticks: 0,
+            restarts: 0,
+            idle: BTreeSet::new(),
+            silent: 0,
+            silent_until: SILENCE,
+            given: 0,
+        }
     }
 
     /// Waits for `work`, showing the job's progress meanwhile.
@@ -53,6 +76,8 @@ impl Progress {
         self.ticks += 1;
         let Some(metrics) = self.metrics().await else { return };
         self.tell_restarts(&metrics);
+        self.tell_idle(&metrics);
+        self.tell_silence(&metrics);
         if !self.terminal {
             return;
         }
@@ -79,6 +104,32 @@ impl Progress {
         }
     }
 
+    /// Rows of splits that were left out may be late: nobody is to wonder why.
+    fn tell_idle(&mut self, metrics: &JobMetrics) {
+        for (table, split, message) in silence::idle_splits(metrics) {
+            if self.idle.insert((table, split)) {
+                self.clear();
+                eprintln!("notice: {message}");
+            }
+        }
+    }
+
+    /// A query without end that gives nothing says why.
+    fn tell_silence(&mut self, metrics: &JobMetrics) {
+        let given = silence::rows_given(metrics);
+        if self.job.as_ref().is_none_or(|job| job.bounded) || given > self.given {
+            (self.silent, self.silent_until, self.given) = (0, SILENCE, given);
+            return;
+        }
+        self.silent += 1;
+        if self.silent >= self.silent_until {
+            self.silent_until *= SILENCE_FACTOR;
+            self.clear();
+            let reasons = silence::reasons(metrics, Situation::Runs);
+            reasons.iter().for_each(|reason| eprintln!("notice: nothing has come for {} s: {reason}", self.silent));
+        }
+    }
+
     async fn metrics(&self) -> Option<JobMetrics> {
         match &self.job {
             Some(job) => job.metrics().await.ok(),
@@ -86,8 +137,9 @@ impl Progress {
         }
     }
 
-    /// Says what must not go unsaid at the end: late and skipped rows, restarts, and where its state is.
-    pub async fn footer(&mut self) {
+    /// Says what must not go unsaid at the end: late and skipped rows, why there are none, restarts, and where its state is. `rows`: of a
+    /// query, how many it gave.
+    pub async fn footer(&mut self, rows: Option<u64>) {
         let Some(job) = &self.job else { return };
         // Its counters are whole only once all tasks have ended, which the last row does not wait for.
         let Ok(JobResult { metrics, checkpoint, .. }) = job.result().await else { return };
@@ -95,14 +147,23 @@ impl Progress {
         if let Some(directory) = checkpoint {
             eprintln!("notice: the state of the job is kept in {directory}");
         }
-        let late: u64 = metrics.vertices.iter().map(|vertex| vertex.late_rows).sum();
-        let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
-        if late > 0 {
-            eprintln!("notice: {late} late row(s) were left out of their windows: the watermark had passed them");
-        }
-        if skipped > 0 {
-            eprintln!("notice: {skipped} record(s) could not be read and were skipped");
-        }
+        self.tell_idle(&metrics);
+        tell_end(&metrics, rows);
+    }
+}
+
+/// Says of a job that has ended what became of its rows.
+pub(super) fn tell_end(metrics: &JobMetrics, rows: Option<u64>) {
+    let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
+    if let Some(late) = silence::late_rows(metrics) {
+        eprintln!("notice: {late}");
+    }
+    // A query that looks at event time, and has nothing to show for it.
+    if silence::waits(metrics) && rows.map_or_else(|| silence::is_silent(metrics), |rows| rows == 0) {
+        silence::reasons(metrics, Situation::Empty).iter().for_each(|reason| eprintln!("notice: the result is empty: {reason}"));
+    }
+    if skipped > 0 {
+        eprintln!("notice: {skipped} record(s) could not be read and were skipped");
     }
 }
 

@@ -134,14 +134,14 @@ pub(super) async fn print_rows(mut rows: RowStream, options: &PrintOptions) -> R
     }
     let count = printer.finish(&mut out)?;
     out.flush()?;
-    progress.footer().await;
+    progress.footer(Some(count)).await;
     Ok(count)
 }
 
 pub(super) async fn wait_for(job: &JobHandle) -> Result<()> {
     let mut progress = Progress::start(Some(job.clone()));
     let ended = progress.watch(job.wait()).await;
-    progress.footer().await;
+    progress.footer(None).await;
     ended.map(drop)
 }
 

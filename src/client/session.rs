@@ -13,6 +13,7 @@ use super::job::{ASK_TIMEOUT, JobHandle};
 use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::slt::{Interrupted, Interruptions, interrupted};
+use super::watermarks::WatermarkReport;
 use super::{builtin_rows, show, show_jobs, state_paths};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
@@ -221,6 +222,11 @@ impl Session {
                 let stopped = self.stop_job(job, *with_savepoint, *with_drain).await.map_err(|error| error.at(*span))?;
                 Ok(stopped.map_or(Outcome::Done, Outcome::Rows).into())
             }
+            Statement::ExplainWatermark { job, span } => {
+                let report = self.explain_watermark(job).await.map_err(|error| error.at(*span))?;
+                let notices = report.reasons.iter().map(Notice::new).collect();
+                Ok(StatementResult { outcome: Outcome::Rows(report.into_rows()), notices })
+            }
             Statement::Show(sql::Show::Jobs) => Ok(Outcome::Rows(show_jobs::jobs(&self.jobs().await?)).into()),
             Statement::Describe { target: sql::DescribeTarget::Job { id, span }, .. } => {
                 Ok(Outcome::Rows(self.describe_job(id).await.map_err(|error| error.at(*span))?).into())
@@ -286,6 +292,13 @@ impl Session {
             self.locked().following.retain(|following| running.contains(&following.handle.id));
         }
         Ok(())
+    }
+
+    /// EXPLAIN WATERMARK: how far a job, given by its id, is in event time, and what holds it back.
+    pub async fn explain_watermark(&self, job: &str) -> Result<WatermarkReport> {
+        let info = self.jobs().await?.into_iter().find(|info| info.id.to_string() == job).ok_or_else(|| unknown_job(job))?;
+        let dispatcher = self.engine.running_dispatcher().ok_or_else(|| unknown_job(job))?;
+        handle_of(&info, dispatcher).watermarks().await
     }
 
     async fn describe_job(&self, job: &str) -> Result<RowStream> {

@@ -101,6 +101,8 @@ pub struct JobMetrics {
     pub last_failure: Option<String>,
     /// Its checkpoints.
     pub checkpoints: CheckpointCounts,
+    /// When they were taken, milliseconds since the epoch.
+    pub at_ms: i64,
 }
 
 /// How many checkpoints a job has taken.
@@ -190,12 +192,16 @@ fn add(mut left: TaskMetricsSnapshot, right: TaskMetricsSnapshot) -> TaskMetrics
     left.latency_nanos += right.latency_nanos;
     left.latency_nanos_max = left.latency_nanos_max.max(right.latency_nanos_max);
     left.backlogs.extend(right.backlogs);
-    for (sum, operator) in left.operators.iter_mut().zip(&right.operators) {
+    for (sum, operator) in left.operators.iter_mut().zip(right.operators) {
         sum.rows_in += operator.rows_in;
         sum.rows_out += operator.rows_out;
         sum.late_rows += operator.late_rows;
         sum.lateness_ms_max = sum.lateness_ms_max.max(operator.lateness_ms_max);
         sum.watermark = sum.watermark.min(operator.watermark);
+        match (&mut sum.source, operator.source) {
+            (Some(source), Some(other)) => source.add(other),
+            (source, other) => *source = source.take().or(other),
+        }
         sum.skipped_records += operator.skipped_records;
         sum.dropped_rows += operator.dropped_rows;
         sum.expired += operator.expired;

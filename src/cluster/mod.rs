@@ -19,6 +19,7 @@ mod mini_cluster;
 mod resource_manager;
 mod split_coordinator;
 mod task_executor;
+mod watermark_alignment;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::execution_graph::ExecutionEnd;
 use super::job_master::{
-    AcknowledgeCheckpoint, AcknowledgeFlush, DeclineCheckpoint, JobMaster, RequestSplits, TaskUpdate, UpdateTask,
+    AcknowledgeCheckpoint, AcknowledgeFlush, DeclineCheckpoint, JobMaster, ReportWatermark, RequestSplits, TaskUpdate, UpdateTask,
 };
 use super::resource_manager::{RegisterTaskExecutor, ResourceManager};
 use crate::clock::{Executor, run_on};
@@ -28,7 +28,7 @@ use crate::runtime::task::{
     ExecutionAttemptId, Mail, SplitAssignment, SplitProvider, StreamTask, TaskDescriptor, TaskHandle, TaskMetricsSnapshot,
     TaskServices, TaskStatus,
 };
-use crate::types::{CheckpointId, JobId, OperatorId, SubtaskIndex};
+use crate::types::{CheckpointId, JobId, OperatorId, SubtaskIndex, Watermark};
 
 /// Runs tasks. Each of them is told to the JobMaster; a failure to start one is its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -363,6 +363,15 @@ impl SplitProvider for SplitsOfMaster {
     fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<SplitAssignment>>> {
         assert_eq!(subtask, self.attempt.subtask, "a task asks for itself");
         self.master.ask(RequestSplits { attempt: self.attempt, operator }, None)
+    }
+
+    fn align(
+        &self,
+        operator: OperatorId,
+        _subtask: SubtaskIndex,
+        reached: Option<Watermark>,
+    ) -> BoxFuture<'static, Result<Watermark>> {
+        self.master.ask(ReportWatermark { attempt: self.attempt, operator, reached }, None)
     }
 }
 

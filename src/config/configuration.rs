@@ -86,6 +86,11 @@ impl Configuration {
         }
     }
 
+    /// Whether the user has given a setting a value.
+    pub fn is_set(&self, setting: &Setting) -> bool {
+        self.0.contains_key(setting.key)
+    }
+
     /// A duration in milliseconds.
     pub fn duration_ms(&self, setting: &Setting) -> u64 {
         parse_duration_ms(self.text(setting)).expect("checked when it was set")

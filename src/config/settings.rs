@@ -41,6 +41,7 @@ pub const SETTINGS: &[Setting] = &[
     FAILURE_RATE_INTERVAL,
     FAILURE_RATE_DELAY,
     SOURCE_IDLE_TIMEOUT,
+    AUTO_WATERMARK_INTERVAL,
     LATE_ROWS_TABLE,
     CDC_EVENTS_DUPLICATE,
     STATE_TTL,
@@ -308,8 +309,15 @@ pub const FAILURE_RATE_DELAY: Setting = Setting {
 pub const SOURCE_IDLE_TIMEOUT: Setting = Setting {
     key: "table.exec.source.idle-timeout",
     setting_type: SettingType::Duration,
-    default: "0 ms",
-    doc: "A split without rows for so long no longer holds back the watermark; 0 = never left out.",
+    default: "1 min",
+    doc: "A split without rows for so long no longer holds back the watermark; 0 = never left out. Unless it is set, only a split is left out that has others beside it.",
+};
+/// Watermarks by the clock.
+pub const AUTO_WATERMARK_INTERVAL: Setting = Setting {
+    key: "pipeline.auto-watermark-interval",
+    setting_type: SettingType::Duration,
+    default: "200 ms",
+    doc: "How often tables with 'scan.watermark.emit.strategy' = 'on-periodic' tell their watermarks; elsewhere watermarks follow every row.",
 };
 /// Time to live of state.
 pub const STATE_TTL: Setting = Setting {

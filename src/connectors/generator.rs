@@ -3,7 +3,7 @@
 //! A row is a function of its number and of what its split was dealt with (a seed, the start of the job), so a position is all that is
 //! needed to go on after a restart, with as many readers as there are then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -74,6 +74,7 @@ impl Source for GeneratorSource {
         Ok(Box::new(GeneratorReader {
             generator: (self.factory)(&context)?,
             splits: BTreeMap::new(),
+            paused: BTreeSet::new(),
             no_more_splits: false,
             asked: false,
             batch_rows: context.batch_rows.max(1) as u64,
@@ -173,6 +174,8 @@ struct GeneratorReader {
     generator: Box<dyn RowGenerator>,
     /// One, or after a restart several.
     splits: BTreeMap<SplitId, RowNumbers>,
+    /// Splits that give nothing for a while.
+    paused: BTreeSet<SplitId>,
     no_more_splits: bool,
     asked: bool,
     batch_rows: u64,
@@ -198,7 +201,8 @@ impl SourceReader for GeneratorReader {
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
         // The one whose next row comes first: so the rows of several come in their order.
-        let Some((id, numbers)) = self.splits.iter_mut().min_by_key(|(_, numbers)| numbers.next) else {
+        let running = self.splits.iter_mut().filter(|(id, _)| !self.paused.contains(id));
+        let Some((id, numbers)) = running.min_by_key(|(_, numbers)| numbers.next) else {
             if self.no_more_splits {
                 return Poll::Ready(Ok(SourceEvent::End));
             }
@@ -233,6 +237,10 @@ impl SourceReader for GeneratorReader {
             pace.emitted += count;
         }
         Poll::Ready(Ok(SourceEvent::Batch(id, Batch::new(columns, count as usize))))
+    }
+
+    fn pause(&mut self, splits: &BTreeSet<SplitId>) {
+        self.paused.clone_from(splits);
     }
 
     fn snapshot(&self) -> Result<Vec<Split>> {

@@ -90,6 +90,7 @@ impl ConnectorDescriptor for NexmarkDescriptor {
             changelog: ChangelogMode::InsertOnly,
             metadata: Vec::new(),
             parallelism: OptionReader::new(&table.options).parallelism("scan.parallelism")?,
+            watermarks: false,
         })
     }
 

@@ -359,7 +359,7 @@ fn changes_by_key() {
 
 #[test]
 fn watermarks() {
-    let watermark = WatermarkSpec { rowtime: TIME, expr: Expr::column(TIME, rowtime()), idle_timeout_ms: None };
+    let watermark = WatermarkSpec { rowtime: TIME, expr: Expr::column(TIME, rowtime()), timing: Default::default() };
     Case::new(OperatorSpec::WatermarkAssigner(watermark), 1, None, events(1, false, true)).check();
 }
 

@@ -11,13 +11,16 @@ use std::task::{Context, Poll, ready};
 use arrow::array::BooleanArray;
 use arrow::buffer::BooleanBuffer;
 
+use self::aligned::Aligned;
 use self::reading::Reading;
 use super::split_watermarks::SplitWatermarks;
-use super::watermark_generator::WatermarkGenerator;
+use super::watermark_generator::{FIRST_WATERMARK, WatermarkGenerator};
 use crate::config;
 use crate::error::Result;
 use crate::expr::{CompiledExprs, EvalContext};
-use crate::runtime::{OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceStatus, Split, StateTable};
+use crate::runtime::{
+    OperatorContext, Output, ReaderContext, SourceEvent, SourceOperator, SourceStatus, Split, SplitState, StateTable,
+};
 use crate::stream_graph::SourceSpec;
 use crate::types::{Batch, ChangelogMode, RowKind, SplitId, TimeZone, Watermark};
 
@@ -33,6 +36,11 @@ pub struct TableSource {
     remaining: Option<u64>,
     /// The split that the reader was last asked to prefer.
     preferred: Option<SplitId>,
+    /// Watermarks are told this often; none = with the rows.
+    emit_interval_ms: Option<u64>,
+    /// When the next one is told.
+    emit_at_ms: Option<i64>,
+    alignment: Option<Aligned>,
     time_zone: TimeZone,
     context: OperatorContext,
 }
@@ -49,11 +57,17 @@ impl TableSource {
             operator: context.clone(),
         };
         let watermark = spec.watermark.as_ref();
+        let timing = watermark.map(|watermark| watermark.timing.clone()).unwrap_or_default();
         let clock = &context.environment.clock;
         Ok(TableSource {
             reading: Reading {
                 reader: context.environment.connectors.source(spec)?.reader(reader_context)?,
-                splits: SplitWatermarks::new(watermark.and_then(|spec| spec.idle_timeout_ms), clock.now_ms()),
+                splits: SplitWatermarks::new(
+                    timing.idle_timeout_ms,
+                    timing.idle_alone || context.parallelism > 1,
+                    clock.now_ms(),
+                ),
+                metrics: Arc::clone(&context.metrics),
                 clock: Arc::clone(clock),
                 key_groups: context.key_groups,
                 max_parallelism: context.max_parallelism,
@@ -69,6 +83,9 @@ impl TableSource {
             drops_before: spec.changelog == ChangelogMode::Upsert,
             remaining: spec.limit,
             preferred: None,
+            emit_interval_ms: timing.emit_interval_ms,
+            emit_at_ms: None,
+            alignment: timing.alignment.map(Aligned::new),
             time_zone: context.configuration.time_zone(),
             context: context.clone(),
         })
@@ -95,11 +112,18 @@ impl TableSource {
             output.watermark_status(status)?;
         }
         let mut batch = self.compute(batch, &eval)?;
+        let rows = batch.num_rows() as u64;
         if let Some(generator) = &self.generator {
             let steps = generator.steps(&batch, self.reading.splits.highest(split, now_ms), &eval)?;
-            batch = batch.with_steps(self.reading.splits.merge(split, &steps));
+            let steps = self.reading.splits.merge(split, &steps);
+            match self.emit_interval_ms {
+                None => batch = batch.with_steps(steps),
+                Some(interval) => drop(self.emit_at_ms.get_or_insert(now_ms.saturating_add_unsigned(interval))),
+            }
             self.prefer_furthest_behind();
+            self.pause_what_is_ahead();
         }
+        self.reading.tell(|metrics, splits| metrics.read(split, rows, splits.highest_of(split), now_ms));
         if let Some(predicate) = &self.predicate {
             let mask = predicate.evaluate_predicate(batch.columns(), &eval)?;
             batch = batch.filter(&mask)?;
@@ -118,6 +142,15 @@ impl TableSource {
     fn compute(&self, batch: Batch, eval: &EvalContext) -> Result<Batch> {
         let Some(computed) = &self.computed else { return Ok(batch) };
         Ok(batch.with_columns(computed.evaluate(batch.columns(), eval)?))
+    }
+
+    /// Has the reader leave alone the splits that are ahead of their alignment group.
+    fn pause_what_is_ahead(&mut self) {
+        let Some(alignment) = &mut self.alignment else { return };
+        for (split, state) in alignment.update(&self.reading.splits) {
+            self.reading.tell(|metrics, _| metrics.set_state(split, state));
+        }
+        self.reading.reader.pause(alignment.paused());
     }
 
     fn prefer_furthest_behind(&mut self) {
@@ -141,7 +174,7 @@ fn without_updates_before(batch: Batch) -> Result<Batch> {
 impl SourceOperator for TableSource {
     fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
         let now_ms = self.now_ms();
-        splits.iter().for_each(|split| self.reading.splits.add(split.id, now_ms));
+        splits.iter().for_each(|split| self.reading.open(split, FIRST_WATERMARK, now_ms));
         self.reading.reader.add_splits(splits)
     }
 
@@ -152,6 +185,9 @@ impl SourceOperator for TableSource {
     fn poll(&mut self, context: &mut Context<'_>, output: &mut dyn Output) -> Poll<Result<SourceStatus>> {
         if self.remaining == Some(0) {
             return Poll::Ready(Ok(SourceStatus::End));
+        }
+        if self.alignment.as_ref().is_some_and(|alignment| alignment.all_wait(&self.reading.splits)) {
+            return Poll::Pending; // the next limit comes as mail to the task
         }
         let polled = self.reading.reader.poll_next(context);
         if self.reading.splits.can_fall_idle() {
@@ -166,13 +202,18 @@ impl SourceOperator for TableSource {
             SourceEvent::Batch(split, batch) => self.batch(split, batch, output)?,
             SourceEvent::Watermark(split, watermark) => {
                 let now_ms = self.now_ms();
-                if let Some(watermark) = self.reading.splits.watermark(split, watermark, now_ms) {
+                let risen = self.reading.splits.watermark(split, watermark, now_ms);
+                self.reading.tell(|metrics, splits| metrics.raise(split, splits.highest_of(split)));
+                self.pause_what_is_ahead();
+                if let Some(watermark) = risen {
                     output.watermark(watermark)?;
                 }
             }
             SourceEvent::SplitFinished(split) => {
                 let now_ms = self.now_ms();
-                if let Some(watermark) = self.reading.splits.finish(split, now_ms) {
+                let risen = self.reading.splits.finish(split, now_ms);
+                self.reading.tell(|metrics, _| metrics.finish(split));
+                if let Some(watermark) = risen.filter(|_| self.emit_interval_ms.is_none()) {
                     output.watermark(watermark)?;
                 }
                 self.prefer_furthest_behind();
@@ -185,15 +226,36 @@ impl SourceOperator for TableSource {
     }
 
     fn next_processing_timer(&self) -> Option<i64> {
-        self.reading.splits.next_timer()
+        self.reading.splits.next_timer().into_iter().chain(self.emit_at_ms).min()
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
         let change = self.reading.splits.on_time(now_ms);
+        for split in &change.idle {
+            self.reading.tell(|metrics, _| metrics.set_state(*split, SplitState::Idle));
+        }
+        if self.emit_at_ms.take_if(|at| *at <= now_ms).is_some() && self.reading.splits.emitted() > FIRST_WATERMARK {
+            output.watermark(self.reading.splits.emitted())?;
+        }
         if let Some(watermark) = change.watermark {
             output.watermark(watermark)?;
         }
         change.status.map_or(Ok(()), |status| output.watermark_status(status))
+    }
+
+    fn alignment_interval_ms(&self) -> Option<u64> {
+        self.alignment.as_ref().map(Aligned::interval_ms)
+    }
+
+    fn waited_for(&self) -> Option<Watermark> {
+        self.reading.splits.waited_for()
+    }
+
+    fn set_limit(&mut self, limit: Watermark) {
+        if let Some(alignment) = &mut self.alignment {
+            alignment.limit = limit;
+        }
+        self.pause_what_is_ahead();
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
@@ -201,6 +263,7 @@ impl SourceOperator for TableSource {
     }
 }
 
+mod aligned;
 mod reading;
 #[cfg(test)]
 mod tests;

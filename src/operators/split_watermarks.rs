@@ -4,7 +4,8 @@
 //! that is finished holds nobody back; when none is left the watermark stays where it is, and the end of the task brings the last one.
 //!
 //! "Too long" counts only the time in which the source had nothing to read: a file that waits while others are read, or while the task
-//! waits for those behind it, is not idle. A source that has no split at all falls idle like one.
+//! waits for those behind it, is not idle. A source that has no split at all falls idle like one. Unless it is to fall idle alone, a split is
+//! left out only while there are others, here or in other subtasks.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,12 @@ pub struct SplitWatermarks {
     splits: BTreeMap<SplitId, SplitState>,
     emitted: Watermark,
     idle_timeout_ms: Option<i64>,
+    /// Whether a single split is left out too.
+    idle_alone: bool,
     /// Whether the source said that it is idle.
     idle: bool,
+    /// Whether it has had a split.
+    had_splits: bool,
     starvation: Starvation,
     /// When the last split was finished, in time of starvation.
     without_splits_ms: i64,
@@ -50,22 +55,26 @@ struct SplitState {
 }
 
 /// What the source emits because time went by or a split is back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Change {
     /// Event time has advanced.
     pub watermark: Option<Watermark>,
     /// The source falls idle (after the watermark) or is back.
     pub status: Option<WatermarkStatus>,
+    /// The splits that are left out from now on.
+    pub idle: Vec<SplitId>,
 }
 
 impl SplitWatermarks {
-    /// Without splits, and so with nothing to read.
-    pub fn new(idle_timeout_ms: Option<u64>, now_ms: i64) -> Self {
+    /// Without splits, and so with nothing to read. `idle_alone`: a single split falls idle too.
+    pub fn new(idle_timeout_ms: Option<u64>, idle_alone: bool, now_ms: i64) -> Self {
         SplitWatermarks {
             splits: BTreeMap::new(),
             emitted: FIRST_WATERMARK,
             idle_timeout_ms: idle_timeout_ms.filter(|timeout| *timeout > 0).map(|timeout| timeout.min(i64::MAX as u64) as i64),
+            idle_alone,
             idle: false,
+            had_splits: false,
             starvation: Starvation { total_ms: 0, since_ms: Some(now_ms) },
             without_splits_ms: 0,
         }
@@ -95,6 +104,7 @@ impl SplitWatermarks {
     /// A split is to be read on whose rows had brought this watermark.
     pub fn restore(&mut self, split: SplitId, highest: Watermark, now_ms: i64) {
         let active_ms = self.starvation.at(now_ms);
+        self.had_splits = true;
         self.splits.insert(split, SplitState { highest, active_ms, idle: false });
     }
 
@@ -162,7 +172,7 @@ impl SplitWatermarks {
 
     /// When a split falls idle unless rows come.
     pub fn next_timer(&self) -> Option<i64> {
-        let (timeout, since) = (self.idle_timeout_ms?, self.starvation.since_ms?);
+        let (timeout, since) = (self.effective_timeout()?, self.starvation.since_ms?);
         let active = self.splits.values().filter(|state| !state.idle).map(|state| state.active_ms);
         let without_splits = (self.splits.is_empty() && !self.idle).then_some(self.without_splits_ms);
         let first = active.chain(without_splits).min()?;
@@ -171,10 +181,14 @@ impl SplitWatermarks {
 
     /// Leaves out the splits without rows for too long.
     pub fn on_time(&mut self, now_ms: i64) -> Change {
-        let Some(timeout) = self.idle_timeout_ms else { return Change::default() };
+        let Some(timeout) = self.effective_timeout() else { return Change::default() };
         let starved_ms = self.starvation.at(now_ms);
         let is_due = |since_ms: i64| since_ms.saturating_add(timeout) <= starved_ms;
-        self.splits.values_mut().for_each(|state| state.idle |= is_due(state.active_ms));
+        let mut idle = Vec::new();
+        for (split, state) in self.splits.iter_mut().filter(|(_, state)| !state.idle && is_due(state.active_ms)) {
+            state.idle = true;
+            idle.push(*split);
+        }
         let all_idle = match self.splits.is_empty() {
             true => self.idle || is_due(self.without_splits_ms),
             false => self.splits.values().all(|state| state.idle),
@@ -182,7 +196,28 @@ impl SplitWatermarks {
         let fell_idle = all_idle && !std::mem::replace(&mut self.idle, all_idle);
         let candidate = if all_idle { self.splits.values().map(|state| state.highest).max() } else { self.minimum(None) };
         let watermark = candidate.and_then(|watermark| self.rise(watermark));
-        Change { watermark, status: fell_idle.then_some(WatermarkStatus::Idle) }
+        Change { watermark, status: fell_idle.then_some(WatermarkStatus::Idle), idle }
+    }
+
+    /// The timeout, where one split or more may be left out.
+    fn effective_timeout(&self) -> Option<i64> {
+        self.idle_timeout_ms.filter(|_| self.idle_alone || self.splits.len() > 1)
+    }
+
+    /// What an alignment group is to wait for: the least watermark of the splits that count; none = it need not wait.
+    pub fn waited_for(&self) -> Option<Watermark> {
+        let has_begun = self.idle || self.had_splits;
+        self.minimum(None).or_else(|| (!has_begun).then_some(Watermark::MIN))
+    }
+
+    /// The splits whose watermark is above this.
+    pub fn above(&self, limit: Watermark) -> impl Iterator<Item = SplitId> {
+        self.splits.iter().filter(move |(_, state)| state.highest > limit).map(|(split, _)| *split)
+    }
+
+    /// How many splits are open.
+    pub fn len(&self) -> usize {
+        self.splits.len()
     }
 
     /// A split that was not announced counts from its first row on.
@@ -220,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_split_that_is_not_yet_opened_holds_the_others_back() {
-        let mut splits = SplitWatermarks::new(None, 0);
+        let mut splits = SplitWatermarks::new(None, false, 0);
         splits.add(A, 0);
         splits.add(B, 0);
         *splits.highest(A, 0) = Watermark(50);
@@ -234,13 +269,13 @@ mod tests {
 
     #[test]
     fn an_idle_split_is_left_out_until_it_has_rows() {
-        let mut splits = SplitWatermarks::new(Some(100), 0);
+        let mut splits = SplitWatermarks::new(Some(100), true, 0);
         splits.add(A, 0);
         splits.add(B, 0);
         splits.active(A, 50);
         *splits.highest(A, 50) = Watermark(7);
         assert_eq!(splits.next_timer(), Some(100));
-        assert_eq!(splits.on_time(100), Change { watermark: Some(Watermark(7)), status: None });
+        assert_eq!(splits.on_time(100), Change { watermark: Some(Watermark(7)), status: None, idle: vec![B] });
         assert_eq!(splits.on_time(150).status, Some(WatermarkStatus::Idle));
         assert_eq!(splits.next_timer(), None);
         assert_eq!(splits.active(B, 160), Some(WatermarkStatus::Active));
@@ -249,7 +284,7 @@ mod tests {
 
     #[test]
     fn only_time_with_nothing_to_read_counts() {
-        let mut splits = SplitWatermarks::new(Some(100), 0);
+        let mut splits = SplitWatermarks::new(Some(100), true, 0);
         splits.add(A, 0);
         splits.add(B, 0);
         splits.feed(10);
@@ -262,16 +297,16 @@ mod tests {
         splits.active(A, 550);
         splits.starve(551);
         assert_eq!(splits.next_timer(), Some(591));
-        assert_eq!(splits.on_time(591), Change::default(), "B is left out, A had a row");
+        assert_eq!(splits.on_time(591), Change { idle: vec![B], ..Change::default() }, "A had a row");
         assert_eq!(splits.next_timer(), Some(651));
         assert_eq!(splits.on_time(651).status, Some(WatermarkStatus::Idle));
     }
 
     #[test]
     fn a_source_without_splits_falls_idle_until_it_has_rows() {
-        let mut splits = SplitWatermarks::new(Some(100), 5);
+        let mut splits = SplitWatermarks::new(Some(100), true, 5);
         assert_eq!(splits.next_timer(), Some(105));
-        assert_eq!(splits.on_time(105), Change { watermark: None, status: Some(WatermarkStatus::Idle) });
+        assert_eq!(splits.on_time(105), Change { status: Some(WatermarkStatus::Idle), ..Change::default() });
         assert_eq!((splits.next_timer(), splits.on_time(300)), (None, Change::default()));
         splits.add(A, 300);
         splits.feed(300);
@@ -280,5 +315,18 @@ mod tests {
         splits.starve(310);
         assert_eq!(splits.next_timer(), Some(410));
         assert_eq!(splits.on_time(410).status, Some(WatermarkStatus::Idle));
+    }
+
+    #[test]
+    fn by_default_a_split_is_left_out_only_beside_others() {
+        let mut splits = SplitWatermarks::new(Some(100), false, 0);
+        splits.add(A, 0);
+        assert_eq!((splits.next_timer(), splits.on_time(1_000)), (None, Change::default()));
+        splits.add(B, 1_000);
+        assert_eq!(splits.next_timer(), Some(100), "it has been without rows for long");
+        assert_eq!(splits.on_time(1_000).idle, [A]);
+        assert_eq!(splits.waited_for(), Some(FIRST_WATERMARK), "B");
+        splits.finish(A, 1_050);
+        assert_eq!((splits.next_timer(), splits.on_time(2_000)), (None, Change::default()), "B is alone");
     }
 }

@@ -8,7 +8,7 @@ use super::watermark_generator::{FIRST_WATERMARK, WatermarkGenerator};
 use crate::error::Result;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, WatermarkStatus};
 use crate::stream_graph::WatermarkSpec;
-use crate::types::{Batch, InputNumber, Watermark};
+use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
 
 /// Gives a stream its watermarks.
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub struct WatermarkAssigner {
     /// The highest watermark so far.
     highest: Progress,
     idle_timeout_ms: Option<u64>,
+    /// Watermarks are told this often; none = after each row.
+    emit_interval_ms: Option<u64>,
+    /// When the next one is told.
+    emit_at_ms: Option<i64>,
     /// When the last row came; none = idle, or no row yet.
     active_since_ms: Option<i64>,
     surroundings: Surroundings,
@@ -28,10 +32,19 @@ impl WatermarkAssigner {
         Ok(WatermarkAssigner {
             generator: WatermarkGenerator::new(spec, &context.environment.functions)?,
             highest: Progress::new(FIRST_WATERMARK.0, context.key_groups),
-            idle_timeout_ms: spec.idle_timeout_ms,
+            idle_timeout_ms: spec.timing.idle_timeout_ms,
+            emit_interval_ms: spec.timing.emit_interval_ms,
+            emit_at_ms: None,
             active_since_ms: None,
             surroundings: Surroundings::new(context),
         })
+    }
+}
+
+impl WatermarkAssigner {
+    /// When the stream falls idle unless rows come.
+    fn idle_at_ms(&self) -> Option<i64> {
+        self.active_since_ms?.checked_add_unsigned(self.idle_timeout_ms?)
     }
 }
 
@@ -50,7 +63,10 @@ impl Operator for WatermarkAssigner {
             }
             let steps = self.generator.steps(&batch, &mut highest, &context)?;
             self.highest.time = highest.0;
-            output.batch(batch.with_steps(steps))?;
+            output.batch(batch.with_steps(if self.emit_interval_ms.is_some() { WatermarkSteps::none() } else { steps }))?;
+            if let Some(interval) = self.emit_interval_ms {
+                self.emit_at_ms.get_or_insert(context.processing_time_ms.saturating_add_unsigned(interval));
+            }
         }
         from_before.last().map_or(Ok(()), |watermark| self.process_watermark(watermark, output))
     }
@@ -59,17 +75,20 @@ impl Operator for WatermarkAssigner {
         if watermark != Watermark::MAX {
             return Ok(());
         }
-        self.active_since_ms = None; // no row follows that could make it idle
+        (self.active_since_ms, self.emit_at_ms) = (None, None); // no row follows that could make it idle
         self.highest.time = watermark.0;
         output.watermark(watermark)
     }
 
     fn next_processing_timer(&self) -> Option<i64> {
-        self.active_since_ms?.checked_add_unsigned(self.idle_timeout_ms?)
+        self.idle_at_ms().into_iter().chain(self.emit_at_ms).min()
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
-        if self.next_processing_timer().is_some_and(|timer| timer <= now_ms) {
+        if self.emit_at_ms.take_if(|at| *at <= now_ms).is_some() && self.highest.time > FIRST_WATERMARK.0 {
+            output.watermark(Watermark(self.highest.time))?;
+        }
+        if self.idle_at_ms().is_some_and(|timer| timer <= now_ms) {
             self.active_since_ms = None;
             output.watermark_status(WatermarkStatus::Idle)?;
         }
@@ -87,9 +106,11 @@ mod tests {
     use crate::clock::VirtualClock;
     use crate::expr::Expr;
     use crate::operators::testing::*;
+    use crate::stream_graph::WatermarkTiming;
 
     fn assigner(idle_timeout_ms: Option<u64>, context: &OperatorContext) -> WatermarkAssigner {
-        let spec = WatermarkSpec { rowtime: 2, expr: Expr::column(2, rowtime()), idle_timeout_ms };
+        let timing = WatermarkTiming { idle_timeout_ms, idle_alone: true, ..WatermarkTiming::default() };
+        let spec = WatermarkSpec { rowtime: 2, expr: Expr::column(2, rowtime()), timing };
         WatermarkAssigner::new(&spec, context).unwrap()
     }
 

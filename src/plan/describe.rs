@@ -112,7 +112,7 @@ pub fn values(rows: &[Vec<Value>], schema: &Schema) -> String {
 /// `WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])`.
 pub fn watermark_assigner(watermark: &WatermarkSpec, input: &Schema) -> String {
     let mut parts = vec![format!("rowtime=[{}]", column_name(watermark.rowtime, input))];
-    if let Some(idle) = watermark.idle_timeout_ms {
+    if let Some(idle) = watermark.timing.idle_timeout_ms.filter(|_| watermark.timing.idle_alone) {
         parts.push(format!("idletimeout=[{idle}]"));
     }
     parts.push(format!("watermark=[{}]", expr_text(&watermark.expr, input)));

@@ -37,7 +37,7 @@ impl ConnectorDescriptor for TestConnector {
 
     fn source(&self, table: &CatalogTable) -> Result<SourceAbilities> {
         let parallelism = table.options.get("scan.parallelism").map(|text| text.parse().unwrap());
-        Ok(SourceAbilities { bounded: self.bounded, changelog: self.mode, metadata: Vec::new(), parallelism })
+        Ok(SourceAbilities { bounded: self.bounded, changelog: self.mode, metadata: Vec::new(), parallelism, watermarks: false })
     }
 
     fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {
@@ -172,7 +172,7 @@ pub fn scan_with_watermark() -> LogicalPlan {
     schema.fields[2].data_type = rowtime();
     let interval = Expr::literal(Value::IntervalDayTime(2000), DataType::not_null(TypeKind::IntervalDayTime));
     let expr = call("-", vec![Expr::column(2, timestamp()), interval], timestamp());
-    let watermark = WatermarkSpec { rowtime: 2, expr, idle_timeout_ms: None };
+    let watermark = WatermarkSpec { rowtime: 2, expr, timing: Default::default() };
     LogicalPlan::WatermarkAssigner { input: Box::new(input), watermark, schema: Arc::new(schema) }
 }
 

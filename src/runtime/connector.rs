@@ -5,6 +5,7 @@
 //! splits that it has found and no reader had received at its barrier. What a sink has written before a barrier is described by
 //! [`Committable`]s and becomes visible when the checkpoint is complete: once, however often that is tried.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -78,8 +79,16 @@ pub trait SourceReader: Send {
         false
     }
 
+    /// What the user knows a split by.
+    fn split_name(&self, split: &Split) -> String {
+        format!("split {}", split.id)
+    }
+
     /// Of several open splits, which one is furthest behind in event time: serve it first.
     fn prefer(&mut self, _split: SplitId) {}
+
+    /// Gives no rows of these splits until it is told otherwise. While they are all that it has it is not polled.
+    fn pause(&mut self, _splits: &BTreeSet<SplitId>) {}
 
     /// The splits that are not finished, each with its position behind the last batch that [`SourceReader::poll_next`] gave: a reader that
     /// is given them later begins with the next row. An error when rows cannot be read again.

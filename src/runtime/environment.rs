@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::checkpoint::Stores;
 use super::task::Watermarked;
-use super::{ConnectorFactory, Operator, ResultHub, SourceOperator};
+use super::{ConnectorFactory, Operator, ResultHub, SourceMetrics, SourceOperator};
 use crate::clock::Clock;
 use crate::config::Configuration;
 use crate::error::Result;
@@ -89,10 +89,25 @@ pub struct OperatorMetrics {
     pub lateness_ms_max: AtomicU64,
     /// The watermark that it emitted last.
     pub watermark: Watermarked,
+    /// Whether it waits for event time.
+    pub waits_for_event_time: bool,
+    /// Of a source that has splits: what it tells of them.
+    pub source: Option<SourceMetrics>,
     /// Records that a format could not read and was told to skip.
     pub skipped_records: AtomicU64,
     /// Rows dropped for any other reason that the user allowed (NOT NULL enforcer DROP …).
     pub dropped_rows: AtomicU64,
     /// Entries of state that were dropped because nobody wrote them for as long as their time to live.
     pub expired: AtomicU64,
+}
+
+impl OperatorMetrics {
+    /// Of an operator that has done nothing yet.
+    pub fn new(spec: &OperatorSpec) -> Self {
+        let source = match spec {
+            OperatorSpec::Source(spec) => Some(SourceMetrics::new(spec)),
+            _ => None,
+        };
+        OperatorMetrics { waits_for_event_time: spec.waits_for_event_time(), source, ..OperatorMetrics::default() }
+    }
 }

@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 
 use super::{FlushId, Output, Split, StateTable};
 use crate::error::Result;
+use crate::types::Watermark;
 
 /// What a source operator did when it was polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,19 @@ pub trait SourceOperator: Send {
     fn process_time(&mut self, _now_ms: i64, _output: &mut dyn Output) -> Result<()> {
         Ok(())
     }
+
+    /// How often it compares its watermark with the other sources of its alignment group; none = it has no group.
+    fn alignment_interval_ms(&self) -> Option<u64> {
+        None
+    }
+
+    /// The least watermark of its splits, which an alignment group waits for; none = it need not wait for this source.
+    fn waited_for(&self) -> Option<Watermark> {
+        None
+    }
+
+    /// Splits whose watermark is above this are not read on until it is raised.
+    fn set_limit(&mut self, _limit: Watermark) {}
 
     /// Whether it asks for splits at all (constant rows do not).
     fn needs_splits(&self) -> bool {

@@ -85,6 +85,10 @@ impl StatementParser<'_, '_> {
             ("JSON_EXECUTION_PLAN", ExplainDetail::JsonExecutionPlan),
             ("PLAN_ADVICE", ExplainDetail::PlanAdvice),
         ];
+        if self.p.eat("WATERMARK") {
+            let (job, span) = self.p.string("the job id in quotes")?;
+            return Ok(Statement::ExplainWatermark { job, span });
+        }
         let mut details = Vec::new();
         if !self.p.eat("PLAN FOR") {
             while let Some((_, detail)) = DETAILS.iter().find(|(word, _)| self.p.eat(word)) {

@@ -81,6 +81,8 @@ pub enum Statement {
     Query(Box<Query>),
     /// EXPLAIN.
     Explain { details: Vec<ExplainDetail>, statement: Box<Statement> },
+    /// EXPLAIN WATERMARK 'id'.
+    ExplainWatermark { job: String, span: Span },
     /// STOP JOB 'id' [WITH SAVEPOINT] [WITH DRAIN].
     StopJob { job: String, with_savepoint: bool, with_drain: bool, span: Span },
     /// CALL procedure(…).

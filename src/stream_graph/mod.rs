@@ -10,6 +10,7 @@ mod rank;
 mod spec;
 mod state;
 mod time_joins;
+mod timing;
 
 pub use emit::{EmitStrategy, LateFire};
 pub use expand::{ExpandCopy, ExpandSpec};
@@ -22,3 +23,4 @@ pub use spec::{
 };
 pub use state::{KeptState, StateBound, StateContract};
 pub use time_joins::{IntervalJoinSpec, WindowColumns, WindowJoinSpec};
+pub use timing::{WatermarkAlignment, WatermarkTiming};

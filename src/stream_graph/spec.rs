@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::emit::EmitStrategy;
 use super::over::OverOperatorSpec;
 use super::rank::RankOperatorSpec;
-use super::{ExpandSpec, IntervalJoinSpec, WindowJoinSpec};
+use super::{ExpandSpec, IntervalJoinSpec, WatermarkTiming, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::types::{ChangelogMode, DataType, Field, ResultId, Schema, SchemaRef, TypeKind, Value};
@@ -162,8 +162,8 @@ pub struct WatermarkSpec {
     pub rowtime: usize,
     /// The watermark of a row, a timestamp of the rowtime's type; NULL = none from this row.
     pub expr: Expr,
-    /// A split without a row for so long is left out of the minimum; none = never.
-    pub idle_timeout_ms: Option<u64>,
+    /// When it is told, and for which splits it waits.
+    pub timing: WatermarkTiming,
 }
 
 /// How rows are assigned to windows.

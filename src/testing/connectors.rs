@@ -1,6 +1,6 @@
 //! Connectors under the control of a test: sources that replay a script, sinks that keep what they get.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -77,7 +77,7 @@ impl Source for ScriptedSource {
     }
 
     fn reader(&self, _context: ReaderContext) -> Result<Box<dyn SourceReader>> {
-        Ok(Box::new(ScriptedReader { scripts: self.0.clone(), open: VecDeque::new(), no_more: false }))
+        Ok(Box::new(ScriptedReader { scripts: self.0.clone(), open: VecDeque::new(), paused: BTreeSet::new(), no_more: false }))
     }
 }
 
@@ -110,6 +110,7 @@ impl SplitEnumerator for ScriptedEnumerator {
 struct ScriptedReader {
     scripts: Vec<Vec<Scripted>>,
     open: VecDeque<(SplitId, VecDeque<Scripted>)>,
+    paused: BTreeSet<SplitId>,
     no_more: bool,
 }
 
@@ -127,6 +128,9 @@ impl SourceReader for ScriptedReader {
     }
 
     fn poll_next(&mut self, _context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
+        if let Some(at) = self.open.iter().position(|(id, _)| !self.paused.contains(id)) {
+            self.open.rotate_left(at);
+        }
         let Some((id, script)) = self.open.front_mut() else {
             return Poll::Ready(Ok(if self.no_more { SourceEvent::End } else { SourceEvent::NeedSplit }));
         };
@@ -151,6 +155,10 @@ impl SourceReader for ScriptedReader {
             let preferred = self.open.remove(at).expect("it was found");
             self.open.push_front(preferred);
         }
+    }
+
+    fn pause(&mut self, splits: &BTreeSet<SplitId>) {
+        self.paused.clone_from(splits);
     }
 
     fn snapshot(&self) -> Result<Vec<Split>> {

@@ -26,6 +26,7 @@ use super::cli::OutputFormat;
 use super::job::JobHandle;
 use super::live;
 use super::output::PrintOptions;
+use super::progress;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::run::{folder_of, format_of, print_rows, read_script, wait_for};
 use super::session::Session;
@@ -202,8 +203,10 @@ impl Repl {
     async fn run_in_background(&mut self, job: JobHandle) -> Result<()> {
         match tokio::time::timeout(INSERT_PATIENCE, job.wait()).await {
             Ok(ended) => {
-                ended?;
-                say("ok")
+                let metrics = ended?;
+                say("ok")?;
+                progress::tell_end(&metrics, None);
+                Ok(())
             }
             Err(_) => {
                 say(&format!("job {} runs in the background: {}", job.id, job.name))?;
@@ -224,7 +227,10 @@ impl Repl {
         self.jobs = running;
         for job in ended {
             match job.wait().await {
-                Ok(_) => say(&format!("job {} has finished", job.id))?,
+                Ok(metrics) => {
+                    say(&format!("job {} has finished", job.id))?;
+                    progress::tell_end(&metrics, None);
+                }
                 Err(error) if error.kind() == ErrorKind::Cancelled => say(&format!("job {} was cancelled", job.id))?,
                 Err(error) => eprintln!("job {} has failed\n{}", job.id, error.render()),
             }

@@ -4,7 +4,7 @@
 //! passed on, as one; then nothing more comes until the task is gone. What the reader had given too much is read again by those who start
 //! from the savepoint: its snapshot is always that of the last batch that was passed on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 
@@ -226,6 +226,14 @@ impl SourceReader for PausingReader {
     /// While it waits for the savepoint, nothing is idle.
     fn is_busy(&self) -> bool {
         true
+    }
+
+    fn split_name(&self, split: &Split) -> String {
+        self.inner.split_name(split)
+    }
+
+    fn pause(&mut self, splits: &BTreeSet<SplitId>) {
+        self.inner.pause(splits);
     }
 
     fn prefer(&mut self, split: SplitId) {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::runtime::FlushId;
 use crate::runtime::checkpoint::TaskState;
 use crate::runtime::task::{ExecutionAttemptId, SplitAssignment, TaskMetricsSnapshot};
-use crate::types::{CheckpointId, OperatorId};
+use crate::types::{CheckpointId, OperatorId, Watermark};
 
 /// A task executor tells how far a task is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,6 +41,17 @@ pub struct RequestSplits {
     pub attempt: ExecutionAttemptId,
     /// Its source.
     pub operator: OperatorId,
+}
+
+/// A source of an alignment group tells how far it is in event time; answered with how far its splits may go.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct ReportWatermark {
+    /// The task.
+    pub attempt: ExecutionAttemptId,
+    /// Its source.
+    pub operator: OperatorId,
+    /// The least watermark of its splits; none = nobody need wait for it.
+    pub reached: Option<Watermark>,
 }
 
 /// All sinks of a task have made visible what came before a flush.
@@ -103,6 +114,7 @@ pub struct RequestJobMetrics;
 crate::rpc_call!(
     UpdateTask => (),
     RequestSplits => Option<SplitAssignment>,
+    ReportWatermark => Watermark,
     AcknowledgeFlush => (),
     AwaitJobFlush => (),
     CancelExecution => (),

@@ -22,8 +22,8 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 
 pub use calls::{
-    AcknowledgeCheckpoint, AcknowledgeFlush, AwaitJobFlush, CancelExecution, DeclineCheckpoint, RequestJobMetrics, RequestSplits,
-    StopExecution, StopExecutionWithSavepoint, TaskUpdate, UpdateTask,
+    AcknowledgeCheckpoint, AcknowledgeFlush, AwaitJobFlush, CancelExecution, DeclineCheckpoint, ReportWatermark,
+    RequestJobMetrics, RequestSplits, StopExecution, StopExecutionWithSavepoint, TaskUpdate, UpdateTask,
 };
 use checkpoints::SavepointRequest;
 use committers::Committers;
@@ -32,13 +32,14 @@ use sources::Sources;
 
 use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, RestartStrategy, find_restore};
 
-use super::deployment::{self, SlotPlan};
+use super::deployment::{self, SlotPlan, SourceOfVertex};
 use super::dispatcher::{Dispatcher, JobStateChanged};
 use super::execution_graph::{ExecutionEnd, ExecutionGraph, ExecutionState};
 use super::flush::FlushTracker;
 use super::job::{JobMetrics, JobState, VertexMetrics};
 use super::resource_manager::{RequestSlots, ResourceManager, SlotId};
 use super::task_executor::{CancelTasks, RequestTaskMetrics, StopSources, SubmitTasks, TaskExecutor};
+use super::watermark_alignment::AlignmentGroups;
 use crate::config::{Configuration, IGNORE_UNCLAIMED_STATE, RECOVERY_PATH};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::JobGraph;
@@ -46,7 +47,7 @@ use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, R
 use crate::runtime::Environment;
 use crate::runtime::checkpoint::{StateLocation, TaskRestore, TaskState};
 use crate::runtime::task::{ExecutionAttemptId, TaskDescriptor, TaskMetricsSnapshot};
-use crate::types::{CheckpointId, JobId, VertexId};
+use crate::types::{CheckpointId, JobId, VertexId, Watermark};
 
 /// How long a job waits for its slots: other jobs may hold them, and task executors may still be starting.
 const SLOT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,6 +75,7 @@ pub struct JobMaster {
     start_ms: i64,
     execution: ExecutionGraph,
     sources: Sources,
+    alignment: AlignmentGroups,
     flushes: FlushTracker<Reply<()>>,
     executors: BTreeMap<RpcAddress, Gateway<TaskExecutor>>,
     placement: BTreeMap<ExecutionAttemptId, RpcAddress>,
@@ -117,6 +119,7 @@ impl JobMaster {
             start_ms,
             execution,
             sources: Sources::default(),
+            alignment: AlignmentGroups::default(),
             flushes,
             executors: BTreeMap::new(),
             placement: BTreeMap::new(),
@@ -167,6 +170,9 @@ impl JobMaster {
     fn start(&mut self, restore: JobRestore, main: &MainThread<Self>) {
         let (graph, environment) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment));
         let (sources, sinks, job) = (deployment::sources(&graph), deployment::sinks(&graph), self.execution.job());
+        let alignment = |source: &SourceOfVertex| source.spec.watermark.as_ref().and_then(|spec| spec.timing.alignment.clone());
+        let aligned = sources.iter().filter_map(|source| Some((source.operator, alignment(source)?, source.parallelism)));
+        self.alignment = AlignmentGroups::new(aligned);
         if sources.is_empty() && sinks.is_empty() {
             return self.request_slots(restore, main);
         }
@@ -274,6 +280,8 @@ impl JobMaster {
             let acknowledged = self.checkpoints.task_finished(attempt, state);
             self.acknowledged(acknowledged, main);
         }
+        let operators = &self.graph.vertex(attempt.vertex).operators;
+        operators.iter().for_each(|operator| self.alignment.ended(operator.id, attempt.subtask));
         let cancel = self.execution.ended(attempt, end, metrics);
         let passed = self.flushes.ended(attempt);
         self.answer_flushes(passed);
@@ -346,6 +354,7 @@ impl JobMaster {
             restarts: self.restarts,
             last_failure: self.last_failure.as_ref().map(ToString::to_string),
             checkpoints: self.checkpoints.counts(),
+            at_ms: self.services.environment.clock.now_ms(),
         }
     }
 }
@@ -357,6 +366,7 @@ impl RpcEndpoint for JobMaster {
         table
             .with::<UpdateTask>()
             .with::<RequestSplits>()
+            .with::<ReportWatermark>()
             .with::<AcknowledgeFlush>()
             .with::<AwaitJobFlush>()
             .with::<CancelExecution>()
@@ -417,6 +427,17 @@ impl Handle<StopExecution> for JobMaster {
             executor.tell(StopSources { attempts });
         }
         Ok(()).into()
+    }
+}
+
+impl Handle<ReportWatermark> for JobMaster {
+    fn handle(&mut self, call: ReportWatermark, _: &MainThread<Self>) -> Answer<Watermark> {
+        let ReportWatermark { attempt, operator, reached } = call;
+        match self.execution.execution(attempt) {
+            Some(_) => Ok(self.alignment.report(operator, attempt.subtask, reached)).into(),
+            // Of an attempt that is over: it is not heard any more.
+            None => Ok(Watermark::MAX).into(),
+        }
     }
 }
 

@@ -99,6 +99,7 @@ impl ConnectorDescriptor for DatagenDescriptor {
             changelog: ChangelogMode::InsertOnly,
             metadata: Vec::new(),
             parallelism: OptionReader::new(&table.options).parallelism("scan.parallelism")?,
+            watermarks: false,
         })
     }
 

@@ -53,7 +53,13 @@ impl ConnectorDescriptor for EmbeddedDescriptor {
 
     fn source(&self, table: &CatalogTable) -> Result<SourceAbilities> {
         let bounded = OptionReader::new(&table.options).boolean(BOUNDED, true)?;
-        Ok(SourceAbilities { bounded, changelog: ChangelogMode::InsertOnly, metadata: Vec::new(), parallelism: Some(1) })
+        Ok(SourceAbilities {
+            bounded,
+            changelog: ChangelogMode::InsertOnly,
+            metadata: Vec::new(),
+            parallelism: Some(1),
+            watermarks: false,
+        })
     }
 
     fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {

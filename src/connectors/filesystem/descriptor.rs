@@ -115,6 +115,7 @@ impl ConnectorDescriptor for FilesystemDescriptor {
             metadata: METADATA_KEYS.into_iter().zip(types).chain(format.metadata()).collect(),
             // Changes must stay in the order of the files, unless the user knows that each file stands for itself.
             parallelism: options.parallelism("scan.parallelism")?.or(in_order),
+            watermarks: false,
         })
     }
 

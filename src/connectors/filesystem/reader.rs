@@ -4,7 +4,7 @@
 //! them is bounded ([`QUEUED_BATCHES`]). With several splits open each has a queue and a position of its own; the thread works for
 //! the preferred split first, and reads ahead for the others only while there is room.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
@@ -29,6 +29,8 @@ struct Shared {
 struct State {
     open: BTreeMap<SplitId, OpenSplit>,
     preferred: Option<SplitId>,
+    /// Splits that give nothing for a while.
+    paused: BTreeSet<SplitId>,
     /// The thread is gone.
     panicked: Option<Error>,
     queued: usize,
@@ -48,7 +50,8 @@ struct OpenSplit {
 impl State {
     /// The split that the task takes from next.
     fn current(&self) -> Option<SplitId> {
-        self.preferred.filter(|id| self.open.contains_key(id)).or_else(|| self.open.keys().next().copied())
+        let takes = |id: &SplitId| self.open.contains_key(id) && !self.paused.contains(id);
+        self.preferred.filter(takes).or_else(|| self.open.keys().find(|id| takes(id)).copied())
     }
 
     /// The split that the thread works for next.
@@ -163,10 +166,30 @@ impl SourceReader for FileReader {
         !self.shared.lock().open.is_empty()
     }
 
+    fn split_name(&self, split: &Split) -> String {
+        let known = FileSplit::parse(&split.state).ok();
+        known.map_or_else(
+            || format!("split {}", split.id),
+            |file| match (file.start, file.end) {
+                (0, None) => file.path.display().to_string(),
+                (start, _) => format!("{} from byte {start}", file.path.display()),
+            },
+        )
+    }
+
     fn prefer(&mut self, split: SplitId) {
         let mut state = self.shared.lock();
         if state.preferred != Some(split) {
             state.preferred = Some(split);
+            drop(state);
+            self.shared.changed.notify_one();
+        }
+    }
+
+    fn pause(&mut self, splits: &BTreeSet<SplitId>) {
+        let mut state = self.shared.lock();
+        if state.paused != *splits {
+            state.paused = splits.clone();
             drop(state);
             self.shared.changed.notify_one();
         }

@@ -235,7 +235,7 @@ fn with_a_watermark_the_preferred_file_is_served_first() {
     }
     let mut spec = source_spec("filesystem", &[("path", "."), ("format", "json")], folder.path(), &numbers());
     let n = DataType::nullable(TypeKind::BigInt);
-    spec.watermark = Some(WatermarkSpec { rowtime: 0, expr: Expr::column(0, n), idle_timeout_ms: None });
+    spec.watermark = Some(WatermarkSpec { rowtime: 0, expr: Expr::column(0, n), timing: Default::default() });
     let source = BuiltinConnectors::default().source(&spec).unwrap();
     let mut enumerator = source.enumerator(1).unwrap();
     assert!(enumerator.assign_all_at_start());

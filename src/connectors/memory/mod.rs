@@ -81,7 +81,7 @@ impl ConnectorDescriptor for MemoryDescriptor {
     fn source(&self, table: &CatalogTable) -> Result<SourceAbilities> {
         let bounded = is_snapshot(&table.options)?;
         let changelog = if bounded { ChangelogMode::InsertOnly } else { changes(table)? };
-        Ok(SourceAbilities { bounded, changelog, metadata: Vec::new(), parallelism: Some(1) })
+        Ok(SourceAbilities { bounded, changelog, metadata: Vec::new(), parallelism: Some(1), watermarks: !bounded })
     }
 
     fn sink(&self, table: &CatalogTable) -> Result<SinkAbilities> {

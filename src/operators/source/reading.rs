@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::operators::keyed_state::{rows_in_range, state_rows};
 use crate::operators::split_watermarks::SplitWatermarks;
-use crate::runtime::{SourceReader, Split, StateTable, StateTableSnapshot};
+use crate::runtime::{OperatorMetrics, SourceMetrics, SourceReader, Split, StateTable, StateTableSnapshot};
 use crate::types::{KeyGroup, KeyGroupRange, SplitId, Watermark};
 
 /// Spreads the low numbers of splits over all key groups (the golden ratio, as a fraction of 2^64).
@@ -22,6 +22,7 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(super) struct Reading {
     pub(super) reader: Box<dyn SourceReader>,
     pub(super) splits: SplitWatermarks,
+    pub(super) metrics: Arc<OperatorMetrics>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key_groups: KeyGroupRange,
     pub(super) max_parallelism: u32,
@@ -30,6 +31,19 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// A split is to be read on, whose rows had brought this watermark.
+    pub(super) fn open(&mut self, split: &Split, watermark: Watermark, now_ms: i64) {
+        self.splits.restore(split.id, watermark, now_ms);
+        self.tell(|metrics, _| metrics.open(split.id, self.reader.split_name(split), watermark));
+    }
+
+    /// Tells how far the splits are.
+    pub(super) fn tell(&self, tell: impl FnOnce(&SourceMetrics, &SplitWatermarks)) {
+        if let Some(metrics) = &self.metrics.source {
+            tell(metrics, &self.splits);
+        }
+    }
+
     fn key_group(&self, split: SplitId) -> KeyGroup {
         KeyGroup::of_hash(split.0.wrapping_mul(SPREAD), self.max_parallelism)
     }
@@ -75,8 +89,9 @@ impl StateTable for Reading {
                     continue;
                 }
                 let id = SplitId(ids.value(row) as u64);
-                self.splits.restore(id, watermark, now_ms);
-                found.push(Split { id, state: states.value(row).to_string() });
+                let split = Split { id, state: states.value(row).to_string() };
+                self.open(&split, watermark, now_ms);
+                found.push(split);
             }
         }
         if found.is_empty() { Ok(()) } else { self.reader.add_splits(found) }

@@ -27,7 +27,7 @@ fn schema() -> SchemaRef {
 /// A table whose watermark is its first column.
 fn table() -> SourceSpec {
     let expr = Expr::column(0, schema().field(0).data_type.clone());
-    SourceSpec { watermark: Some(WatermarkSpec { rowtime: 0, expr, idle_timeout_ms: None }), ..source_spec("t", schema()) }
+    SourceSpec { watermark: Some(WatermarkSpec { rowtime: 0, expr, timing: Default::default() }), ..source_spec("t", schema()) }
 }
 
 fn rows(text: &str) -> Scripted {
@@ -145,7 +145,8 @@ async fn an_idle_split_is_left_out_after_its_timeout() {
     let (mut job, connectors) =
         job_of(Arc::clone(&clock) as Arc<dyn Clock>, vec![vec![rows("500 | a"), Scripted::Stall], stalled]);
     let mut spec = table();
-    spec.watermark.as_mut().unwrap().idle_timeout_ms = Some(1_000);
+    let timing = &mut spec.watermark.as_mut().unwrap().timing;
+    (timing.idle_timeout_ms, timing.idle_alone) = (Some(1_000), true);
     job.vertex(1, vec![OperatorSpec::Source(Box::new(spec)), OperatorSpec::Sink(Box::new(sink_spec("s", schema())))]);
     let handles = job.start().unwrap();
     let settle = async || {

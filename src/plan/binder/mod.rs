@@ -47,6 +47,7 @@ mod table;
 mod tests;
 mod unnest;
 mod view;
+mod watermark_options;
 mod window;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};

@@ -10,14 +10,15 @@ use super::hint::name_end;
 use super::parts::Parts;
 use super::scope::{Scope, ScopeColumn};
 use super::state::Binder;
+use super::watermark_options::watermark_timing;
 use crate::catalog::{CatalogTable, Column, ColumnKind, ObjectPath};
-use crate::config::{CDC_EVENTS_DUPLICATE, SOURCE_IDLE_TIMEOUT};
+use crate::config::CDC_EVENTS_DUPLICATE;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::{LogicalPlan, ScanTable};
 use crate::sql::parse_expression;
-use crate::stream_graph::WatermarkSpec;
-use crate::types::{ChangelogMode, DataType, Field, Schema, TimeAttribute, TypeKind};
+use crate::stream_graph::{WatermarkSpec, WatermarkTiming};
+use crate::types::{ChangelogMode, DataType, Field, Schema, TimeAttribute, TypeKind, Value};
 
 impl Binder<'_> {
     /// Reads a table.
@@ -31,9 +32,10 @@ impl Binder<'_> {
         let watermark = match &table.watermark {
             Some(watermark) => {
                 let scope = Scope { columns };
-                Some(self.watermark(&scope, &watermark.column, &parse_expression(&watermark.sql).map_err(at_table)?))
-                    .transpose()
-                    .map_err(at_table)?
+                let expr = parse_expression(&watermark.sql).map_err(at_table)?;
+                let hinted = CatalogTable { options: options.clone(), ..(*table).clone() };
+                let spec = self.watermark(&hinted, &scope, &watermark.column, &expr).map_err(at_table)?;
+                Some(WatermarkSpec { timing: watermark_timing(&options, self.cx.configuration)?, ..spec })
             }
             None => None,
         };
@@ -146,8 +148,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// WATERMARK FOR over the columns of a table.
-    pub(super) fn watermark(&self, scope: &Scope, column: &str, expr: &SqlExpr) -> Result<WatermarkSpec> {
+    /// WATERMARK FOR over the columns of a table, without its timing.
+    pub(super) fn watermark(&self, table: &CatalogTable, scope: &Scope, column: &str, expr: &SqlExpr) -> Result<WatermarkSpec> {
         let Some(rowtime) = scope.columns.iter().position(|candidate| candidate.name == column) else {
             let names: Vec<&str> = scope.columns.iter().map(|column| column.name.as_str()).collect();
             let message = format!("column \"{column}\" of WATERMARK not found");
@@ -158,7 +160,10 @@ impl Binder<'_> {
         if let SqlExpr::Function(function) = expr
             && function.name.to_string().eq_ignore_ascii_case("SOURCE_WATERMARK")
         {
-            return Err(Error::unsupported("SOURCE_WATERMARK()").with_hint("no connector here has watermarks of its own"));
+            self.check_source_watermark(table)?;
+            // No row raises it: what the connector says does.
+            let expr = Expr::literal(Value::Null, rowtime_type.regular().with_nullable(true));
+            return Ok(WatermarkSpec { rowtime, expr, timing: WatermarkTiming::default() });
         }
         // The expression sees the table's columns by position, whatever computes them.
         let columns = scope.columns.iter().enumerate().map(|(index, column)| ScopeColumn {
@@ -172,8 +177,19 @@ impl Binder<'_> {
             return Err(Error::unsupported("a subquery in WATERMARK"));
         }
         check_time_type(&bound.data_type(), "the expression of WATERMARK")?;
-        let idle = self.cx.configuration.duration_ms(&SOURCE_IDLE_TIMEOUT);
-        Ok(WatermarkSpec { rowtime, expr: cast_to(bound, &rowtime_type), idle_timeout_ms: (idle > 0).then_some(idle) })
+        Ok(WatermarkSpec { rowtime, expr: cast_to(bound, &rowtime_type), timing: WatermarkTiming::default() })
+    }
+
+    /// SOURCE_WATERMARK() asks for the watermarks of the connector: it must have some.
+    fn check_source_watermark(&self, table: &CatalogTable) -> Result<()> {
+        let connector = table.options.get("connector").map(String::as_str).unwrap_or_default();
+        let abilities = self.cx.connectors.0.get(connector).map(|descriptor| descriptor.source(table)).transpose()?;
+        if abilities.is_some_and(|abilities| abilities.watermarks) {
+            return Ok(());
+        }
+        let message = format!("SOURCE_WATERMARK() needs watermarks of the connector, and '{connector}' has none");
+        Err(Error::new(ErrorKind::Unsupported, message)
+            .with_hint("derive the watermark from a column: WATERMARK FOR ts AS ts - INTERVAL '5' SECOND"))
     }
 
     /// The type in which the connector gives a metadata column.

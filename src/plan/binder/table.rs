@@ -7,6 +7,7 @@ use super::context::{BindContext, ResolvedRelation};
 use super::like;
 use super::scope::{Scope, unknown_column};
 use super::state::Binder;
+use super::watermark_options::watermark_timing;
 use crate::catalog::{CatalogTable, Column, ColumnKind, WatermarkDefinition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::LogicalPlan;
@@ -227,9 +228,12 @@ impl Binder<'_> {
         let Some(watermark) = &table.watermark else { return Ok(()) };
         let scope = Scope { columns: layout.columns };
         let spec = match &create.watermark {
-            Some(clause) => self.watermark(&scope, &watermark.column, &clause.expr).map_err(|error| error.at(clause.span))?,
-            None => self.watermark(&scope, &watermark.column, &parse_expression(&watermark.sql)?)?,
+            Some(clause) => {
+                self.watermark(table, &scope, &watermark.column, &clause.expr).map_err(|error| error.at(clause.span))?
+            }
+            None => self.watermark(table, &scope, &watermark.column, &parse_expression(&watermark.sql)?)?,
         };
+        watermark_timing(&table.options, self.cx.configuration)?;
         table.columns[spec.rowtime].data_type.time = Some(TimeAttribute::Rowtime);
         Ok(())
     }

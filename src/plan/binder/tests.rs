@@ -37,7 +37,13 @@ impl ConnectorDescriptor for TestConnector {
 
     fn source(&self, _table: &CatalogTable) -> Result<SourceAbilities> {
         let metadata = vec![("offset", DataType::not_null(TypeKind::BigInt))];
-        Ok(SourceAbilities { bounded: true, changelog: ChangelogMode::InsertOnly, metadata, parallelism: None })
+        Ok(SourceAbilities {
+            bounded: true,
+            changelog: ChangelogMode::InsertOnly,
+            metadata,
+            parallelism: None,
+            watermarks: false,
+        })
     }
 
     fn sink(&self, _table: &CatalogTable) -> Result<SinkAbilities> {

@@ -1,7 +1,6 @@
 //! One function for each plan node that is neither a Calc nor a sink.
 
 use super::builder::{Distribution, Generator, NewNode, Stream};
-use crate::config::{Configuration, SOURCE_IDLE_TIMEOUT};
 use crate::error::{Error, Result};
 use crate::plan::changelog::{Changelog, Changes, Updates};
 use crate::plan::describe;
@@ -31,7 +30,7 @@ impl<'a> Generator<'a> {
             }
             LogicalPlan::Project { .. } | LogicalPlan::Filter { .. } => self.calc(plan, changelog),
             LogicalPlan::WatermarkAssigner { input, watermark, schema } => {
-                let spec = OperatorSpec::WatermarkAssigner(with_idle_timeout(watermark, self.cx.configuration));
+                let spec = OperatorSpec::WatermarkAssigner(outside_of_source(watermark)?);
                 let description = describe::watermark_assigner(watermark, input.schema());
                 self.unary(plan, changelog, "WatermarkAssigner", description, spec, schema)
             }
@@ -112,7 +111,7 @@ impl<'a> Generator<'a> {
             projection: projection.clone(),
             metadata: metadata.clone(),
             computed: computed.clone(),
-            watermark: watermark.as_ref().map(|watermark| with_idle_timeout(watermark, self.cx.configuration)),
+            watermark: watermark.clone().map(|watermark| in_source(watermark, abilities.bounded)),
             predicate: predicate.clone(),
             limit: *limit,
             changelog: changelog.changes.mode(),
@@ -309,8 +308,18 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// The watermark with the session's idle timeout, unless it has its own.
-fn with_idle_timeout(watermark: &WatermarkSpec, configuration: &Configuration) -> WatermarkSpec {
-    let session = Some(configuration.duration_ms(&SOURCE_IDLE_TIMEOUT)).filter(|ms| *ms > 0);
-    WatermarkSpec { idle_timeout_ms: watermark.idle_timeout_ms.or(session), ..watermark.clone() }
+/// The watermark of a source: one that ends by itself is never idle.
+fn in_source(mut watermark: WatermarkSpec, bounded: bool) -> WatermarkSpec {
+    watermark.timing.idle_timeout_ms = watermark.timing.idle_timeout_ms.filter(|_| !bounded);
+    watermark
+}
+
+/// The watermark of an operator behind a source, which knows no splits.
+fn outside_of_source(watermark: &WatermarkSpec) -> Result<WatermarkSpec> {
+    let mut watermark = watermark.clone();
+    watermark.timing.idle_timeout_ms = watermark.timing.idle_timeout_ms.filter(|_| watermark.timing.idle_alone);
+    match watermark.timing.alignment {
+        None => Ok(watermark),
+        Some(_) => Err(Error::unsupported("watermark alignment of a table whose watermark is not made in its source")),
+    }
 }

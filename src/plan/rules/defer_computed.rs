@@ -64,7 +64,7 @@ fn defer(scan: LogicalPlan, exprs: Vec<Expr>, watermark: WatermarkSpec, schema: 
     let place = |at: usize| places[at].expect("the watermark reads only what it needs");
     let rowtime = place(watermark.rowtime);
     let rowtime_type = schema.field(watermark.rowtime).data_type.clone();
-    let watermark = WatermarkSpec { rowtime, expr: shifted(watermark.expr, &place), idle_timeout_ms: watermark.idle_timeout_ms };
+    let watermark = WatermarkSpec { rowtime, expr: shifted(watermark.expr, &place), timing: watermark.timing.clone() };
     let is_plain = below.len() == scan.schema().len();
     let computed = Arc::new(Schema::new(fields.clone()));
     let input = if is_plain { scan } else { LogicalPlan::Project { input: Box::new(scan), exprs: below, schema: computed } };
@@ -92,7 +92,7 @@ mod tests {
         let mut schema = (**input.schema()).clone();
         schema.fields[rowtime_column].data_type = rowtime();
         let expr = Expr::column(rowtime_column, timestamp());
-        let watermark = WatermarkSpec { rowtime: rowtime_column, expr, idle_timeout_ms: None };
+        let watermark = WatermarkSpec { rowtime: rowtime_column, expr, timing: Default::default() };
         LogicalPlan::WatermarkAssigner { input: Box::new(input), watermark, schema: Arc::new(schema) }
     }
 

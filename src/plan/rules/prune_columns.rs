@@ -120,7 +120,7 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let watermark = WatermarkSpec {
                 rowtime: input.place(watermark.rowtime),
                 expr: input.moved(watermark.expr),
-                idle_timeout_ms: watermark.idle_timeout_ms,
+                timing: watermark.timing.clone(),
             };
             let schema = Arc::new(schema.project(&read.iter().copied().collect::<Vec<_>>()));
             let places = input.places;

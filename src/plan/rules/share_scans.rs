@@ -131,7 +131,7 @@ fn unified(scans: &[Scan]) -> Option<Vec<LogicalPlan>> {
         scan.watermark.as_ref().map(|watermark| WatermarkSpec {
             rowtime: places[watermark.rowtime],
             expr: moved(&watermark.expr, places),
-            idle_timeout_ms: watermark.idle_timeout_ms,
+            timing: watermark.timing.clone(),
         })
     };
     // One that needs no watermark does not mind one.

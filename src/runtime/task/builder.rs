@@ -113,6 +113,6 @@ fn operator_context(descriptor: &TaskDescriptor, operator: &ChainedOperator, env
         job_start_ms: descriptor.job_start_ms,
         restored: descriptor.restore.as_ref().map(|restore| restore.checkpoint),
         environment: Arc::clone(environment),
-        metrics: Arc::new(OperatorMetrics::default()),
+        metrics: Arc::new(OperatorMetrics::new(&operator.spec)),
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{ExecutionAttemptId, Mail, Mailbox, TaskMetrics, TaskMetricsSnapshot};
 use crate::error::{Error, Result};
 use crate::runtime::{FlushId, Split};
-use crate::types::{OperatorId, SubtaskIndex};
+use crate::types::{OperatorId, SubtaskIndex, Watermark};
 
 /// How far a task is.
 #[derive(Debug, Clone)]
@@ -116,4 +116,14 @@ pub trait SplitProvider: Send + Sync {
     /// Pends while there are none yet. For enumerators that assign all at the start the first answer is all splits of this
     /// subtask; those found later come as [`Mail::AddSplits`] or as the answer to the next request.
     fn request_splits(&self, operator: OperatorId, subtask: SubtaskIndex) -> BoxFuture<'static, Result<Option<SplitAssignment>>>;
+
+    /// A source of an alignment group tells how far it is in event time (none = nobody need wait for it); how far its splits may go.
+    fn align(
+        &self,
+        _operator: OperatorId,
+        _subtask: SubtaskIndex,
+        _reached: Option<Watermark>,
+    ) -> BoxFuture<'static, Result<Watermark>> {
+        Box::pin(std::future::ready(Ok(Watermark::MAX)))
+    }
 }

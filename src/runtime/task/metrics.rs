@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 
 use super::latency::Latency;
-use crate::runtime::OperatorMetrics;
+use crate::runtime::{OperatorMetrics, SourceMetrics, SourceSnapshot};
 use crate::types::OperatorId;
 
 /// The counters of a task.
@@ -106,6 +106,10 @@ pub struct OperatorMetricsSnapshot {
     pub lateness_ms_max: u64,
     /// The watermark that it emitted last, milliseconds since the epoch; `i64::MIN` before the first.
     pub watermark: i64,
+    /// Whether it waits for event time.
+    pub waits_for_event_time: bool,
+    /// Of a source that has splits: how far each was read.
+    pub source: Option<SourceSnapshot>,
     /// Records that were skipped.
     pub skipped_records: u64,
     /// Rows dropped as the user allowed.
@@ -155,6 +159,8 @@ fn operator_snapshot((operator, name, metrics): &(OperatorId, String, Arc<Operat
         late_rows: metrics.late_rows.load(Relaxed),
         lateness_ms_max: metrics.lateness_ms_max.load(Relaxed),
         watermark: metrics.watermark.get(),
+        waits_for_event_time: metrics.waits_for_event_time,
+        source: metrics.source.as_ref().map(SourceMetrics::snapshot),
         skipped_records: metrics.skipped_records.load(Relaxed),
         dropped_rows: metrics.dropped_rows.load(Relaxed),
         expired: metrics.expired.load(Relaxed),

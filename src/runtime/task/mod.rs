@@ -13,6 +13,7 @@ mod operator_chain;
 mod source_input;
 mod stream_task;
 mod task_input;
+mod watermark_alignment;
 
 pub use descriptor::{
     ChainLink, ChainedOperator, ExecutionAttemptId, InputGateDescriptor, LateLink, ResultPartitionDescriptor, ResultPartitionId,

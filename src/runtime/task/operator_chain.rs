@@ -185,6 +185,7 @@ impl OperatorChain {
 
     /// All inputs of the head have ended: ends all operators. The partitions get the last watermark, and wait for their end.
     pub(super) fn finish_operators(&mut self) -> Result<()> {
+        self.source.iter().for_each(|source| source.port.metrics.watermark.set(Watermark::MAX.0));
         for position in self.positions() {
             if position > 0 {
                 let input = self.input_of(position);
@@ -192,7 +193,9 @@ impl OperatorChain {
             }
             self.call(position, |operator, output| {
                 operator.process_watermark(Watermark::MAX, output)?;
-                operator.finish(output)
+                operator.finish(output)?;
+                output.port.metrics.watermark.set(Watermark::MAX.0);
+                Ok(())
             })?;
         }
         self.partitions.iter_mut().for_each(|partition| partition.watermark(Watermark::MAX));

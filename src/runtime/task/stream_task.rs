@@ -30,6 +30,7 @@ use super::latency::LatencyMarkers;
 use super::operator_chain::OperatorChain;
 use super::source_input::SourceInput;
 use super::task_input::{InputEvent, TaskInput};
+use super::watermark_alignment::WatermarkAlignment;
 use super::{Mail, Mailbox, SplitAssignment, SplitProvider, TaskDescriptor, TaskHandle, TaskMetrics, TaskStatus};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -106,6 +107,8 @@ pub(super) struct Work {
     pub(super) source: Option<SourceInput>,
     /// Of a source that sends them.
     pub(super) latency_markers: Option<LatencyMarkers>,
+    /// Of a source in an alignment group.
+    pub(super) alignment: Option<WatermarkAlignment>,
     pub(super) memory: MemoryShare,
     /// The last flush that passed the whole chain.
     pub(super) flushed: watch::Sender<Option<FlushId>>,
@@ -133,6 +136,9 @@ impl StreamTask {
         counters.key_groups_max.fetch_max(descriptor.max_parallelism.into(), Relaxed);
         let provider = Arc::clone(&services.splits);
         let latency_markers = source.and_then(|_| LatencyMarkers::new(&descriptor.configuration));
+        let interval = chain.source.as_ref().and_then(|source| source.operator.alignment_interval_ms());
+        let align = |(operator, interval)| WatermarkAlignment::new(operator, Arc::clone(&provider), interval);
+        let alignment = source.zip(interval).map(align);
         let source = source.map(|operator| SourceInput::new(operator, provider));
         let checkpoints = Checkpoints {
             responder: Arc::clone(&services.checkpoints),
@@ -162,6 +168,7 @@ impl StreamTask {
                 input,
                 source,
                 latency_markers,
+                alignment,
                 memory,
                 flushed,
                 opened: false,
@@ -353,6 +360,7 @@ impl Work {
         let mut context = Context::from_waker(waker);
         self.chain.process_time(clock.now_ms())?;
         self.send_latency_marker(&**clock)?;
+        self.align_watermarks(clock.now_ms(), subtask, &mut context)?;
         self.poll_splits(&mut context)?;
         let mut progress = Progress::More;
         for _ in 0..budget {
@@ -425,7 +433,14 @@ impl Work {
     /// When the chain, or a latency marker, wants to be looked after.
     fn next_timer(&self) -> Option<i64> {
         let marker = self.latency_markers.as_ref().and_then(LatencyMarkers::next_timer);
-        self.chain.next_timer().into_iter().chain(marker).min()
+        let alignment = self.alignment.as_ref().and_then(WatermarkAlignment::next_timer);
+        self.chain.next_timer().into_iter().chain(marker).chain(alignment).min()
+    }
+
+    fn align_watermarks(&mut self, now_ms: i64, subtask: SubtaskIndex, context: &mut Context<'_>) -> Result<()> {
+        let (Some(alignment), Some(source)) = (&mut self.alignment, &mut self.chain.source) else { return Ok(()) };
+        let aligned = alignment.poll(now_ms, &mut *source.operator, subtask, context);
+        aligned.map_err(|error| error.in_operator(&source.port.name))
     }
 
     fn send_latency_marker(&mut self, clock: &dyn Clock) -> Result<()> {

@@ -6,8 +6,7 @@ use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
     BoundedSort, Calc, ChangelogNormalize, Expand, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin,
-    SinkMaterializer, SortLimit, TemporalSort, Unnest, UpdatingWindowAggregate, WatermarkAssigner, WindowAggregate, WindowJoin,
-    WindowTableFunction,
+    SinkMaterializer, SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowJoin,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -24,16 +23,13 @@ impl OperatorFactory for Operators {
                 Box::new(Calc::new(predicate.as_ref(), projection.as_deref(), context)?)
             }
             OperatorSpec::WatermarkAssigner(spec) => Box::new(WatermarkAssigner::new(spec, context)?),
-            OperatorSpec::WindowTableFunction(spec) => Box::new(WindowTableFunction::new(spec.clone(), context)?),
+            OperatorSpec::WindowTableFunction(spec) => super::window::table_function(spec, context)?,
             OperatorSpec::Unnest(spec) => Box::new(Unnest::new(spec.clone(), context)?),
             OperatorSpec::Expand(spec) => Box::new(Expand::new(spec)),
             OperatorSpec::GroupAggregate { keys, aggregates, input_retracts, emit_update_before } => {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
             }
-            OperatorSpec::WindowAggregate(spec) if spec.emit.is_some() => {
-                Box::new(UpdatingWindowAggregate::new(spec.clone(), context)?)
-            }
-            OperatorSpec::WindowAggregate(spec) => Box::new(WindowAggregate::new(spec.clone(), context)?),
+            OperatorSpec::WindowAggregate(spec) => super::window::aggregate(spec, context)?,
             OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before: _ } => {
                 Box::new(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts, context))
             }

@@ -58,4 +58,4 @@ pub use temporal_sort::TemporalSort;
 pub use time_join::{IntervalJoin, WindowJoin};
 pub use unnest::Unnest;
 pub use watermark_assigner::WatermarkAssigner;
-pub use window::{UpdatingWindowAggregate, WindowAggregate, WindowTableFunction};
+pub use window::WindowAggregate;

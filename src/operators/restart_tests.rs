@@ -276,7 +276,11 @@ fn windows() {
     let hop = WindowKind::Hop { slide_ms: 5, size_ms: 10, offset_ms: 0 };
     let assigned = |kind| WindowSource::Assigned(WindowSpec::new(kind, TIME, rowtime()));
     let attached = WindowSource::Attached { start: START, end: END, time_type: rowtime() };
-    for window in [assigned(tumble), assigned(hop), attached] {
+    let cumulate = WindowKind::Cumulate { step_ms: 2, size_ms: 10, offset_ms: 0 };
+    let session =
+        WindowSpec { partition_keys: vec![NAME], ..WindowSpec::new(WindowKind::Session { gap_ms: 3 }, TIME, rowtime()) };
+    let sessions = WindowSource::Assigned(session.clone());
+    for window in [assigned(tumble), assigned(hop), assigned(cumulate), sessions, attached] {
         let spec = OperatorSpec::WindowAggregate(WindowAggregateSpec {
             window,
             keys: vec![NAME],
@@ -290,6 +294,7 @@ fn windows() {
     }
     let time_window = WindowSpec::new(hop, TIME, rowtime());
     Case::new(OperatorSpec::WindowTableFunction(time_window), 1, None, events(1, false, true)).check();
+    Case::new(OperatorSpec::WindowTableFunction(session), 1, Some(NAME), events(1, false, true)).check();
 }
 
 #[test]

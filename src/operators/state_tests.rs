@@ -8,7 +8,6 @@ use arrow::datatypes::Int64Type;
 
 use super::group_aggregate::GroupAggregate;
 use super::testing::*;
-use super::window::WindowAggregate;
 use crate::clock::VirtualClock;
 use crate::expr::AggregateCall;
 use crate::runtime::{Operator, OperatorContext};
@@ -149,7 +148,7 @@ fn check_windows(window: WindowSource, input_retracts: bool) {
         emit: None,
         emit_update_before: false,
     };
-    check(&|context| Box::new(WindowAggregate::new(spec.clone(), context).unwrap()), &parts(input_retracts));
+    check(&|context| super::window::aggregate(&spec, context).unwrap(), &parts(input_retracts));
 }
 
 #[test]
@@ -157,11 +156,17 @@ fn windows_go_on_with_another_parallelism() {
     let tumble = WindowKind::Tumble { size_ms: 10_000, offset_ms: 0 };
     let hop = WindowKind::Hop { slide_ms: 5_000, size_ms: 10_000, offset_ms: 0 };
     let assigned = |kind, time_type| WindowSource::Assigned(WindowSpec::new(kind, 2, time_type));
-    for kind in [tumble, hop] {
+    let odd_hop = WindowKind::Hop { slide_ms: 4_000, size_ms: 10_000, offset_ms: 1_000 };
+    let cumulate = WindowKind::Cumulate { step_ms: 3_000, size_ms: 10_000, offset_ms: 0 };
+    for kind in [tumble, hop, odd_hop, cumulate] {
         check_windows(assigned(kind, rowtime()), false);
         check_windows(assigned(kind, rowtime()), true);
     }
     let proctime = DataType::not_null(TypeKind::TimestampLtz(3)).with_time(Some(TimeAttribute::Proctime));
     check_windows(assigned(tumble, proctime), false);
+    let session = WindowSpec::new(WindowKind::Session { gap_ms: 700 }, 2, rowtime());
+    let session = WindowSource::Assigned(WindowSpec { partition_keys: vec![0], ..session });
+    check_windows(session.clone(), false);
+    check_windows(session, true);
     check_windows(WindowSource::Attached { start: 2, end: 2, time_type: rowtime() }, false);
 }

@@ -14,12 +14,20 @@ pub struct WindowTrace {
     pub kind: WindowKind,
     /// The type of the time attribute that the window was made from.
     pub time_type: DataType,
+    /// Where the columns are whose values each have sessions of their own; none for one that is not among the output columns.
+    pub session_keys: Vec<Option<usize>>,
 }
 
 impl WindowTrace {
     /// The first column that is this property.
     pub fn position(&self, property: WindowProperty) -> Option<usize> {
         self.columns.iter().position(|column| *column == Some(property))
+    }
+
+    /// Whether the windows of rows with equal values in these columns are those of one key: always, unless they are sessions.
+    pub fn is_shared_by(&self, keys: &[usize]) -> bool {
+        let are_keys = self.session_keys.iter().all(|key| key.is_some_and(|key| keys.contains(&key)));
+        !self.kind.is_session() || (are_keys && keys.iter().all(|key| self.session_keys.contains(&Some(*key))))
     }
 
     /// Whether an expression reads a column of the window.
@@ -34,7 +42,8 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
         LogicalPlan::WindowTableFunction { input, window, .. } => {
             let own = [WindowProperty::Start, WindowProperty::End, WindowProperty::Time].map(Some);
             let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
-            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone() })
+            let session_keys = window.partition_keys.iter().copied().map(Some).collect();
+            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone(), session_keys })
         }
         // What is updated later is in no window that could end: what follows takes it as a changing table.
         LogicalPlan::WindowAggregate { spec, .. } if spec.emit.is_some() => None,
@@ -45,19 +54,25 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
                 WindowSource::Assigned(window) => (window.kind, window.time_type.clone()),
                 WindowSource::Attached { time_type, .. } => (trace(input)?.kind, time_type.clone()),
             };
-            Some(WindowTrace { columns, kind, time_type })
+            let session_keys = if kind.is_session() { (0..spec.keys.len()).map(Some).collect() } else { Vec::new() };
+            Some(WindowTrace { columns, kind, time_type, session_keys })
         }
         LogicalPlan::WindowJoin { left, right, spec, .. } => trace_join(left, right, spec),
         LogicalPlan::Unnest { input, spec, .. } => {
             let below = trace(input)?;
             let columns = spec.kept.iter().map(|column| below.columns.get(*column).copied().flatten());
-            Some(WindowTrace { columns: columns.collect(), ..below })
+            let place = |column: usize| spec.kept.iter().position(|kept| *kept == column);
+            Some(WindowTrace { columns: columns.collect(), session_keys: moved(&below.session_keys, place), ..below })
         }
         LogicalPlan::Expand { input, spec, .. } => {
             let below = trace(input)?;
             let column = |(at, column): (usize, &usize)| below.columns[*column].filter(|_| !spec.is_nulled(at));
             let columns = spec.columns.iter().enumerate().map(column).chain([None]).collect();
-            Some(WindowTrace { columns, ..below })
+            let place = |column: usize| {
+                let same = |(at, from): (usize, &usize)| *from == column && !spec.is_nulled(at);
+                spec.columns.iter().enumerate().position(same)
+            };
+            Some(WindowTrace { columns, session_keys: moved(&below.session_keys, place), ..below })
         }
         LogicalPlan::Filter { input, .. } => trace(input),
         // Rows come out when the window ends, still in it.
@@ -72,10 +87,16 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
                 Expr::Column { index, .. } => below.columns[*index],
                 _ => None,
             });
-            Some(WindowTrace { columns: columns.collect(), ..below })
+            let place =
+                |column: usize| exprs.iter().position(|expr| matches!(expr, Expr::Column { index, .. } if *index == column));
+            Some(WindowTrace { columns: columns.collect(), session_keys: moved(&below.session_keys, place), ..below })
         }
         _ => None,
     }
+}
+
+fn moved(keys: &[Option<usize>], place: impl Fn(usize) -> Option<usize>) -> Vec<Option<usize>> {
+    keys.iter().map(|key| key.and_then(&place)).collect()
 }
 
 /// A joined row carries the window of the sides that are never padded with NULLs.
@@ -86,5 +107,8 @@ fn trace_join(left: &LogicalPlan, right: &LogicalPlan, spec: &WindowJoinSpec) ->
     let of_right = right.columns.into_iter().map(unless(spec.join_type.pads_right()));
     let both: Vec<Option<WindowProperty>> = of_left.chain(of_right).collect();
     let columns = spec.output.iter().map(|column| both[*column]).collect();
-    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type })
+    // Those of the left side: the sessions of the right side are the same ones.
+    let place = |column: usize| spec.output.iter().position(|output| *output == column);
+    let session_keys = moved(&left.session_keys, place);
+    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type, session_keys })
 }

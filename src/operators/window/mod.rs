@@ -4,6 +4,7 @@ mod assigner;
 mod assignment;
 #[cfg(test)]
 mod harness_tests;
+mod session;
 pub(super) mod slices;
 pub(super) mod time;
 mod updating_window_aggregate;
@@ -13,7 +14,29 @@ mod updating_windows;
 mod window_aggregate;
 mod window_table_function;
 
+use session::SessionWindow;
 pub(super) use time::{WindowTime, milliseconds, null_rowtime};
-pub use updating_window_aggregate::UpdatingWindowAggregate;
+use updating_window_aggregate::UpdatingWindowAggregate;
 pub use window_aggregate::WindowAggregate;
-pub use window_table_function::WindowTableFunction;
+use window_table_function::WindowTableFunction;
+
+use crate::error::Result;
+use crate::runtime::{Operator, OperatorContext};
+use crate::stream_graph::{WindowAggregateSpec, WindowSource, WindowSpec};
+
+/// GROUP BY a window: by slices, or, where each key has windows of its own, by sessions.
+pub(super) fn aggregate(spec: &WindowAggregateSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    Ok(match &spec.window {
+        WindowSource::Assigned(window) if window.kind.is_session() => Box::new(SessionWindow::aggregate(spec, window, context)?),
+        _ if spec.emit.is_some() => Box::new(UpdatingWindowAggregate::new(spec.clone(), context)?),
+        _ => Box::new(WindowAggregate::new(spec.clone(), context)?),
+    })
+}
+
+/// A window table function without aggregation.
+pub(super) fn table_function(spec: &WindowSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    Ok(match spec.kind.is_session() {
+        true => Box::new(SessionWindow::rows(spec, context)?),
+        false => Box::new(WindowTableFunction::new(spec.clone(), context)?),
+    })
+}

@@ -171,25 +171,41 @@ impl WindowAggregate {
 
     /// Sorts rows into slices, leaving out and counting the late ones.
     fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
-        let mut known: Option<(SliceKey, bool)> = None;
+        let mut known: Option<(SliceKey, Option<SliceKey>)> = None;
         for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
-            let late = match known {
-                Some((last, late)) if last == *slice => late,
-                _ => self.is_late(*slice),
+            let target = match known {
+                Some((last, target)) if last == *slice => target,
+                _ => self.target(*slice),
             };
-            known = Some((*slice, late));
-            if late {
-                let last_end = self.window_ends(*slice).1;
-                self.late.add(row, self.progress.time, self.time.trigger(last_end - 1));
-            } else {
-                pending.add(*slice, row);
+            known = Some((*slice, target));
+            match target {
+                Some(target) => pending.add(target, row),
+                None => {
+                    let last_end = self.window_ends(*slice).1;
+                    self.late.add(row, self.progress.time, self.time.trigger(last_end - 1));
+                }
             }
         }
         to.max(from)
     }
 
-    fn is_late(&self, slice: SliceKey) -> bool {
-        !self.is_proctime && self.has_fired(self.window_ends(slice).1, self.progress.time)
+    /// Where rows of a slice go now; none = they are late.
+    fn target(&self, slice: SliceKey) -> Option<SliceKey> {
+        if self.is_proctime {
+            return Some(slice);
+        }
+        let time = self.progress.time;
+        if self.has_fired(self.window_ends(slice).1, time) {
+            return None;
+        }
+        // Of windows that cumulate those that have fired are one slice.
+        match self.assigner.filter(WindowAssigner::is_cumulating) {
+            Some(assigner) if self.has_fired(slice.end, time) => {
+                let ends = std::iter::successors(Some(slice.end), |end| Some(assigner.next_window_end(slice, *end)));
+                ends.take_while(|end| self.has_fired(*end, time)).last().map(|end| assigner.slice(end - 1))
+            }
+            _ => Some(slice),
+        }
     }
 
     fn add_rows(&mut self, batch: &Batch, pending: Pending) -> Result<()> {
@@ -256,6 +272,9 @@ impl WindowAggregate {
         let start = assigner.window_start(end);
         let in_window: Vec<SliceKey> =
             self.slices.open.keys().take_while(|slice| slice.end <= end).filter(|slice| slice.end > start).copied().collect();
+        if assigner.is_cumulating() {
+            return self.fire_cumulated(assigner, &in_window, end, output);
+        }
         if let [slice] = in_window[..] {
             let table = self.slices.open.remove(&slice).expect("it is open");
             self.emit(&table, start, end, output)?;
@@ -278,6 +297,19 @@ impl WindowAggregate {
         in_window.iter().filter(|slice| assigner.last_window_end(**slice) <= end).for_each(|slice| {
             self.slices.open.remove(slice);
         });
+        Ok(())
+    }
+
+    /// Emits a window whose groups the next one will have too: they become one slice.
+    fn fire_cumulated(&mut self, assigner: WindowAssigner, slices: &[SliceKey], end: i64, output: &mut dyn Output) -> Result<()> {
+        let mut tables = slices.iter().map(|slice| self.slices.open.remove(slice).expect("it is open"));
+        let Some(mut cumulated) = tables.next() else { return Ok(()) };
+        tables.try_for_each(|table| cumulated.merge_table(&table))?;
+        self.emit(&cumulated, assigner.window_start(end), end, output)?;
+        let slice = assigner.slice(end - 1);
+        if assigner.last_window_end(slice) > end {
+            self.slices.open.insert(slice, cumulated);
+        }
         Ok(())
     }
 

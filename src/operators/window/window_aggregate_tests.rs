@@ -85,7 +85,9 @@ fn hopping_windows_take_rows_for_those_that_have_not_fired() {
 
 #[test]
 fn batches_of_any_size_give_the_same_windows() {
-    for kind in [TUMBLE_10, HOP_5_10, WindowKind::Hop { slide_ms: 4_000, size_ms: 6_000, offset_ms: -1_000 }] {
+    let odd = WindowKind::Hop { slide_ms: 4_000, size_ms: 6_000, offset_ms: -1_000 };
+    let cumulate = WindowKind::Cumulate { step_ms: 2_000, size_ms: 6_000, offset_ms: -1_000 };
+    for kind in [TUMBLE_10, HOP_5_10, odd, cumulate] {
         let whole = batch(&ROWS);
         let mut answers = Vec::new();
         for size in [1, 2, 5, 9] {
@@ -99,6 +101,41 @@ fn batches_of_any_size_give_the_same_windows() {
         }
         answers.windows(2).for_each(|pair| assert_eq!(pair[0], pair[1]));
     }
+}
+
+/// As Flink has them: each step shows what came before it too, and a row after its step counts from the next one on.
+#[test]
+fn cumulating_windows_grow_step_by_step() {
+    let kind = WindowKind::Cumulate { step_ms: 5_000, size_ms: 15_000, offset_ms: 0 };
+    let (mut operator, context) = operator(kind);
+    let mut output = Lines::default();
+    push(&mut operator, batch(&ROWS), &mut output);
+    operator.process_watermark(Watermark::MAX, &mut output).unwrap();
+    let rows: Vec<String> = output.take().into_iter().filter(|line| !line.starts_with('~')).collect();
+    assert_eq!(
+        rows,
+        [
+            "+I a 1 1 0 5000 4999",
+            "+I a 2 3 0 10000 9999",
+            "+I a 5 15 0 15000 14999",
+            "+I b 1 6 15000 20000 19999",
+            "+I b 1 6 15000 25000 24999",
+            "+I b 1 6 15000 30000 29999",
+            "+I b 1 9 30000 35000 34999",
+            "+I b 1 9 30000 40000 39999",
+            "+I b 1 9 30000 45000 44999",
+        ]
+    );
+    assert_eq!(context.metrics.late_rows.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn the_last_step_may_be_shorter() {
+    let (mut operator, _) = operator(WindowKind::Cumulate { step_ms: 4_000, size_ms: 10_000, offset_ms: 0 });
+    let mut output = Lines::default();
+    push(&mut operator, batch(&["+I a 1 1000", "+I a 2 9000"]), &mut output);
+    operator.process_watermark(Watermark::MAX, &mut output).unwrap();
+    assert_eq!(output.take(), ["+I a 1 1 0 4000 3999", "+I a 1 1 0 8000 7999", "+I a 2 3 0 10000 9999", "~max"]);
 }
 
 #[test]

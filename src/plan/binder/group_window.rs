@@ -18,7 +18,7 @@ use super::scope::Scope;
 use super::select::composite_parts;
 use super::span::Located;
 use super::state::{Binder, Relation};
-use super::window::Signature;
+use super::window_signature::Signature;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;

@@ -49,6 +49,7 @@ mod unnest;
 mod view;
 mod watermark_options;
 mod window;
+mod window_signature;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};
 pub use insert::bind_insert;

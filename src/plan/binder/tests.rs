@@ -714,6 +714,11 @@ fn errors_name_and_show_the_place() {
         "SELECT x'0'",
         "SELECT DATE '2024-02-30'",
         "SELECT INTERVAL '1:2' DAY TO HOUR",
+        "SELECT * FROM SESSION(TABLE t PARTITION BY (a, nn), DESCRIPTOR(ts), INTERVAL '5' SECOND)",
+        "SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '1' SECOND)",
+        "SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), GAP => INTERVAL -'5' SECOND)",
+        "SELECT * FROM CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)",
+        "SELECT * FROM CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '9' SECOND, INTERVAL '5' SECOND)",
         "SELECT window_start FROM TUMBLE((SELECT ts, 1 AS window_start FROM t), DESCRIPTOR(ts), INTERVAL '5' SECOND)",
     ] {
         let error = session().bind(sql).expect_err(sql).render();
@@ -726,7 +731,18 @@ fn errors_name_and_show_the_place() {
 fn what_is_not_supported_is_named() {
     for (sql, construct) in [
         ("SELECT NTILE(2) OVER (PARTITION BY c ORDER BY a) FROM s", "NTILE over a stream"),
-        ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)", "the window table function SESSION"),
+        (
+            "SELECT * FROM TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '5' SECOND)",
+            "PARTITION BY in the table of TUMBLE",
+        ),
+        (
+            "SELECT * FROM SESSION(TABLE t PARTITION BY a ORDER BY b, DESCRIPTOR(ts), INTERVAL '5' SECOND)",
+            "ORDER BY in the table of SESSION",
+        ),
+        (
+            "SELECT * FROM SESSION(TABLE t PARTITION BY (a + 1), DESCRIPTOR(ts), INTERVAL '5' SECOND)",
+            "an expression in PARTITION BY of a table argument",
+        ),
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
         ("SELECT COUNT(*) FROM t GROUP BY SESSION(ts, INTERVAL '1' SECOND)", "the group window SESSION"),
         ("SELECT (a, c) < (1, 'x') FROM s", "< between rows"),

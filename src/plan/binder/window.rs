@@ -1,4 +1,4 @@
-//! Window table functions: `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)` and HOP.
+//! Window table functions: `TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)`, HOP, CUMULATE and SESSION.
 
 use std::sync::Arc;
 
@@ -10,73 +10,34 @@ use super::relation::aliased;
 use super::scope::{Scope, unknown_column};
 use super::span::{Located, convert};
 use super::state::{Binder, Relation};
+use super::window_signature::{Arguments, Parameter, SIGNATURES, Signature};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;
 use crate::stream_graph::{WindowKind, WindowSpec};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
-/// A parameter of a window table function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parameter {
-    Data,
-    TimeColumn,
-    Slide,
-    Size,
-    Offset,
-}
-
-/// A window table function: its name, its parameters in order and how it is called.
-pub(super) struct Signature {
-    pub(super) name: &'static str,
-    pub(super) parameters: &'static [(&'static str, Parameter)],
-    pub(super) usage: &'static str,
-}
-
-const SIGNATURES: [Signature; 2] = [
-    Signature {
-        name: "TUMBLE",
-        parameters: &[
-            ("DATA", Parameter::Data),
-            ("TIMECOL", Parameter::TimeColumn),
-            ("SIZE", Parameter::Size),
-            ("OFFSET", Parameter::Offset),
-        ],
-        usage: "TUMBLE(TABLE t, DESCRIPTOR(time_column), INTERVAL size [, INTERVAL offset])",
-    },
-    Signature {
-        name: "HOP",
-        parameters: &[
-            ("DATA", Parameter::Data),
-            ("TIMECOL", Parameter::TimeColumn),
-            ("SLIDE", Parameter::Slide),
-            ("SIZE", Parameter::Size),
-            ("OFFSET", Parameter::Offset),
-        ],
-        usage: "HOP(TABLE t, DESCRIPTOR(time_column), INTERVAL slide, INTERVAL size [, INTERVAL offset])",
-    },
-];
-
-/// Window table functions of Flink's that are not there yet.
-const LATER: [&str; 2] = ["CUMULATE", "SESSION"];
-
 /// Other table functions of Flink's, and what a table function is called in some places.
 const OTHER_TABLE_FUNCTIONS: [&str; 8] =
     ["UNNEST", "TABLE", "JSON_TABLE", "TO_CHANGELOG", "FROM_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"];
 
-/// Arguments by parameter.
-type Arguments<'e> = Vec<(Parameter, &'e SqlExpr)>;
+/// The table argument.
+struct Data<'e> {
+    relation: Relation,
+    partition_by: &'e [SqlExpr],
+}
+
+impl From<Relation> for Data<'_> {
+    fn from(relation: Relation) -> Self {
+        Data { relation, partition_by: &[] }
+    }
+}
 
 impl Binder<'_> {
     /// A table function in FROM.
     pub(super) fn table_function(&self, name: &ast::ObjectName, args: &[FunctionArg]) -> Result<LogicalPlan> {
         let written = name.to_string();
         let upper = written.to_uppercase();
-        if LATER.contains(&upper.as_str()) {
-            return Err(Error::unsupported(format!("the window table function {upper}"))
-                .with_hint("TUMBLE and HOP are")
-                .at_node(name));
-        }
         if OTHER_TABLE_FUNCTIONS.contains(&upper.as_str()) {
             return Err(Error::unsupported(upper).at_node(name));
         }
@@ -85,63 +46,69 @@ impl Binder<'_> {
             let near = nearest(&upper, SIGNATURES.iter().map(|signature| signature.name));
             return Err(match near {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
-                None => error.with_hint("there are TUMBLE and HOP"),
+                None => error.with_hint("there are TUMBLE, HOP, CUMULATE and SESSION"),
             }
             .at_node(name));
         };
         let arguments = signature.arguments(args).at_node(name)?;
-        self.window(signature, &arguments).map_err(|error| with_usage(error, signature)).at_node(name)
+        self.window(signature, &arguments).map_err(|error| signature.with_usage(error)).at_node(name)
     }
 
     fn window(&self, signature: &Signature, arguments: &Arguments<'_>) -> Result<LogicalPlan> {
-        let find = |wanted: Parameter| arguments.iter().find(|(parameter, _)| *parameter == wanted).map(|(_, expr)| *expr);
-        let required = |wanted: Parameter| {
-            find(wanted).ok_or_else(|| {
-                let name = signature.parameters.iter().find(|(_, parameter)| *parameter == wanted).map_or("", |(name, _)| name);
-                Error::new(ErrorKind::InvalidArgument, format!("{} lacks its argument {name}", signature.name))
-            })
-        };
-        let Relation { plan, scope } = self.data(signature, required(Parameter::Data)?)?;
-        let time_column = time_column(signature, &scope, required(Parameter::TimeColumn)?)?;
-        let size_ms = self.length(signature, "size", required(Parameter::Size)?)?;
-        let offset_ms = find(Parameter::Offset).map_or(Ok(0), |offset| self.interval_ms(signature, "offset", offset))?;
-        let kind = match find(Parameter::Slide) {
-            None if signature.name == "HOP" => return Err(required(Parameter::Slide).expect_err("it was not found")),
-            None => WindowKind::Tumble { size_ms, offset_ms },
-            Some(slide) => WindowKind::Hop { slide_ms: self.length(signature, "slide", slide)?, size_ms, offset_ms },
-        };
+        let Data { relation: Relation { plan, scope }, partition_by } =
+            self.data(signature, arguments.required(Parameter::Data)?)?;
+        let time_column = time_column(signature, &scope, arguments.required(Parameter::TimeColumn)?)?;
         let time_type = plan.schema().field(time_column).data_type.clone();
-        let boundary = DataType::not_null(TypeKind::Timestamp(3));
-        let mut fields = plan.schema().fields.clone();
-        fields.push(Field::new("window_start", boundary.clone()));
-        fields.push(Field::new("window_end", boundary));
-        fields.push(Field::new("window_time", time_type.clone().with_nullable(false)));
-        let window = WindowSpec::new(kind, time_column, time_type);
-        let schema = Arc::new(Schema::new(fields));
-        Ok(LogicalPlan::WindowTableFunction { input: Box::new(plan), window, schema })
+        let window = WindowSpec {
+            kind: self.window_kind(signature, arguments)?,
+            time_column,
+            time_type,
+            partition_keys: partition_keys(&scope, partition_by)?,
+        };
+        Ok(windowed(plan, window))
+    }
+
+    fn window_kind(&self, signature: &Signature, arguments: &Arguments<'_>) -> Result<WindowKind> {
+        let length = |what: &str, parameter| self.length(signature, what, arguments.required(parameter)?);
+        let offset =
+            || arguments.optional(Parameter::Offset).map_or(Ok(0), |offset| self.interval_ms(signature, "offset", offset));
+        Ok(match signature.name {
+            "HOP" => WindowKind::Hop {
+                slide_ms: length("slide", Parameter::Slide)?,
+                size_ms: length("size", Parameter::Size)?,
+                offset_ms: offset()?,
+            },
+            "CUMULATE" => {
+                let (step_ms, size_ms) = (length("step", Parameter::Step)?, length("size", Parameter::Size)?);
+                if step_ms > size_ms {
+                    let error = Error::new(ErrorKind::InvalidArgument, "the step of CUMULATE must not be longer than its size");
+                    return Err(error.at_span(place(arguments.required(Parameter::Step)?)));
+                }
+                WindowKind::Cumulate { step_ms, size_ms, offset_ms: offset()? }
+            }
+            "SESSION" => WindowKind::Session { gap_ms: length("gap", Parameter::Gap)? },
+            _ => WindowKind::Tumble { size_ms: length("size", Parameter::Size)?, offset_ms: offset()? },
+        })
     }
 
     /// The table argument: `TABLE t`, `TABLE (SELECT …)`, `(SELECT …)`, or a bare name.
-    fn data(&self, signature: &Signature, expr: &SqlExpr) -> Result<Relation> {
+    fn data<'e>(&self, signature: &Signature, expr: &'e SqlExpr) -> Result<Data<'e>> {
         match expr {
             SqlExpr::Nested(inner) => self.data(signature, inner),
-            SqlExpr::Subquery(query) => aliased(self.subquery(query)?, None),
-            SqlExpr::Identifier(name) => self.named_relation(&ast::ObjectName::from(vec![name.clone()]), None),
-            SqlExpr::CompoundIdentifier(name) => self.named_relation(&ast::ObjectName::from(name.clone()), None),
+            SqlExpr::Subquery(query) => aliased(self.subquery(query)?, None).map(Data::from),
+            SqlExpr::Identifier(name) => self.named_relation(&ast::ObjectName::from(vec![name.clone()]), None).map(Data::from),
+            SqlExpr::CompoundIdentifier(name) => self.named_relation(&ast::ObjectName::from(name.clone()), None).map(Data::from),
             SqlExpr::Function(function) if function.name.to_string().eq_ignore_ascii_case("TABLE") => {
-                if function.over.is_some() {
-                    return Err(
-                        Error::unsupported(format!("PARTITION BY and ORDER BY in the table of {}", signature.name)).at_node(expr)
-                    );
-                }
-                match &function.args {
+                let partition_by = set_semantics(signature, function.over.as_ref()).at_node(expr)?;
+                let data = match &function.args {
                     FunctionArguments::List(list) => match list.args.as_slice() {
                         [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] => self.data(signature, inner),
                         _ => Err(Error::new(ErrorKind::Syntax, "TABLE takes one table").at_node(expr)),
                     },
-                    FunctionArguments::Subquery(query) => aliased(self.subquery(query)?, None),
+                    FunctionArguments::Subquery(query) => aliased(self.subquery(query)?, None).map(Data::from),
                     FunctionArguments::None => Err(Error::new(ErrorKind::Syntax, "TABLE needs a name").at_node(expr)),
-                }
+                }?;
+                Ok(Data { partition_by, ..data })
             }
             other => {
                 Err(Error::new(ErrorKind::InvalidArgument, format!("the first argument of {} must be a table", signature.name))
@@ -176,50 +143,56 @@ impl Binder<'_> {
     }
 }
 
-impl Signature {
-    /// Arguments by parameter, given by position or by name.
-    fn arguments<'e>(&self, args: &'e [FunctionArg]) -> Result<Arguments<'e>> {
-        let mut found: Arguments<'e> = Vec::with_capacity(args.len());
-        for (position, arg) in args.iter().enumerate() {
-            let (parameter, value) = match arg {
-                FunctionArg::Unnamed(value) => (self.parameters.get(position).map(|(_, parameter)| *parameter), value),
-                FunctionArg::Named { name, arg, operator: _ } => (self.named(name)?, arg),
-                FunctionArg::ExprNamed { name: SqlExpr::Identifier(name), arg, operator: _ } => (self.named(name)?, arg),
-                FunctionArg::ExprNamed { name, .. } => return Err(Error::unsupported("a computed argument name").at_node(name)),
-            };
-            let Some(parameter) = parameter else {
-                let message = format!("{} takes at most {} arguments", self.name, self.parameters.len());
-                return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint(self.hint()));
-            };
-            let FunctionArgExpr::Expr(value) = value else {
-                return Err(Error::new(ErrorKind::Syntax, format!("{} does not take *", self.name)).with_hint(self.hint()));
-            };
-            if found.iter().any(|(known, _)| *known == parameter) {
-                return Err(Error::new(ErrorKind::InvalidArgument, format!("an argument of {} is given twice", self.name))
-                    .at_span(place(value)));
-            }
-            found.push((parameter, value));
-        }
-        Ok(found)
-    }
+/// The rows of `input`, each with its window: what a window table function is.
+pub(super) fn windowed(input: LogicalPlan, window: WindowSpec) -> LogicalPlan {
+    let boundary = DataType::not_null(TypeKind::Timestamp(3));
+    let mut fields = input.schema().fields.clone();
+    fields.push(Field::new("window_start", boundary.clone()));
+    fields.push(Field::new("window_end", boundary));
+    fields.push(Field::new("window_time", window.time_type.clone().with_nullable(false)));
+    LogicalPlan::WindowTableFunction { input: Box::new(input), window, schema: Arc::new(Schema::new(fields)) }
+}
 
-    fn named(&self, name: &ast::Ident) -> Result<Option<Parameter>> {
-        let known = self.parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name.value));
-        match known {
-            Some((_, parameter)) => Ok(Some(*parameter)),
-            None => {
-                let names: Vec<&str> = self.parameters.iter().map(|(name, _)| *name).collect();
-                let message = format!("{} has no argument \"{}\"", self.name, name.value);
-                Err(Error::new(ErrorKind::InvalidArgument, message)
-                    .with_hint(format!("its arguments are {}", names.join(", ")))
-                    .at_span(convert(name.span)))
+/// PARTITION BY of the table argument. Only sessions are made for each key by itself.
+fn set_semantics<'e>(signature: &Signature, over: Option<&'e ast::WindowType>) -> Result<&'e [SqlExpr]> {
+    let Some(ast::WindowType::WindowSpec(clauses)) = over else { return Ok(&[]) };
+    let (partition_by, order_by) = (&clauses.partition_by, &clauses.order_by);
+    if !order_by.is_empty() {
+        let error = Error::unsupported(format!("ORDER BY in the table of {}", signature.name));
+        return Err(error.with_hint("windows go by the order of the time column"));
+    }
+    if !partition_by.is_empty() && signature.name != "SESSION" {
+        let error = Error::unsupported(format!("PARTITION BY in the table of {}", signature.name));
+        return Err(error.with_hint("its windows are the same for all keys: group by the keys"));
+    }
+    Ok(partition_by)
+}
+
+/// The columns that PARTITION BY names, each once.
+fn partition_keys(scope: &Scope, partition_by: &[SqlExpr]) -> Result<Vec<usize>> {
+    let mut keys = Vec::with_capacity(partition_by.len());
+    for expr in partition_by {
+        let names = match expr {
+            SqlExpr::Identifier(name) => std::slice::from_ref(name),
+            SqlExpr::CompoundIdentifier(names) => names.as_slice(),
+            other => {
+                let error = Error::unsupported("an expression in PARTITION BY of a table argument");
+                return Err(error.with_hint("compute it in a subquery, and name its column").at_span(place(other)));
             }
+        };
+        let Some(found) = scope.find(names)? else {
+            let known: Vec<&str> = scope.visible().map(|column| column.name.as_str()).collect();
+            let name = names.last().map_or("", |name| name.value.as_str());
+            return Err(unknown_column(format!("column \"{name}\" of PARTITION BY not found"), name, &known).at_span(place(expr)));
+        };
+        let Expr::Column { index, .. } = found.column.expr else {
+            return Err(Error::internal("a table has plain columns only"));
+        };
+        if !keys.contains(&index) {
+            keys.push(index);
         }
     }
-
-    fn hint(&self) -> String {
-        format!("it is called as {}", self.usage)
-    }
+    Ok(keys)
 }
 
 /// The column that DESCRIPTOR names: it must be a time attribute.
@@ -270,12 +243,5 @@ fn described_column(descriptor: &SqlExpr) -> Option<&ast::Ident> {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(SqlExpr::Identifier(column)))] => Some(column),
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(SqlExpr::CompoundIdentifier(parts)))] => parts.last(),
         _ => None,
-    }
-}
-
-fn with_usage(error: Error, signature: &Signature) -> Error {
-    match (error.kind(), error.hint()) {
-        (ErrorKind::InvalidArgument, None) => error.with_hint(signature.hint()),
-        _ => error,
     }
 }

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::rule::RULES;
-use super::{optimize, prune_columns, window_aggregate};
+use super::{optimize, prune_columns, push_filters, window_aggregate};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::plan::testing::*;
@@ -167,6 +167,44 @@ fn a_window_on_window_time_is_assigned_anew() {
                  +- WindowAggregate(groupBy=[item], window=[TUMBLE(time_col=[ts], size=[10 s])], select=[item, COUNT(*) AS n, start('w$) AS window_start, end('w$) AS window_end, rowtime('w$) AS window_time])
                     +- WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])
                        +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+    "#]],
+    );
+}
+
+#[test]
+fn sessions_are_aggregated_by_their_own_keys_alone() {
+    let by_item = |keys: &[usize]| {
+        let mut plan = windowed(scan_with_watermark(), WindowKind::Session { gap_ms: 10_000 });
+        let LogicalPlan::WindowTableFunction { window, .. } = &mut plan else { unreachable!("it is one") };
+        window.partition_keys = vec![0];
+        aggregate(plan, keys, vec![count("n")])
+    };
+    let is_window_aggregate = |keys: &[usize]| {
+        let text = window_aggregate::apply(by_item(keys), &Session::new().cx()).unwrap().to_string();
+        text.contains("WindowAggregate(groupBy=[item], window=[SESSION(time_col=[ts], gap=[10 s], partition keys=[item])]")
+    };
+    assert!(is_window_aggregate(&[0, 3, 4]));
+    assert!(is_window_aggregate(&[4, 0, 3]));
+    assert!(!is_window_aggregate(&[3, 4]), "rows of several keys");
+    assert!(!is_window_aggregate(&[0, 1, 3, 4]), "some rows of a key");
+}
+
+#[test]
+fn filters_stay_above_sessions_unless_they_take_whole_keys() {
+    let mut plan = windowed(scan_with_watermark(), WindowKind::Session { gap_ms: 10_000 });
+    let LogicalPlan::WindowTableFunction { window, .. } = &mut plan else { unreachable!("it is one") };
+    window.partition_keys = vec![1];
+    let of_a_key = compare(bigint(1), "<", int_literal(9));
+    let of_a_row = compare(Expr::column(2, timestamp()), "<", Expr::column(3, timestamp()));
+    check(
+        push_filters::apply,
+        filter(plan, Expr::And(vec![of_a_key, of_a_row])),
+        expect![[r#"
+        Filter(where=[(ts < window_start)])
+        +- WindowTableFunction(window=[SESSION(time_col=[ts], gap=[10 s], partition keys=[price])])
+           +- Filter(where=[(price < 9)])
+              +- WatermarkAssigner(rowtime=[ts], watermark=[(ts - 2000:INTERVAL SECOND)])
+                 +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
     "#]],
     );
 }

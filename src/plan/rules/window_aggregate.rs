@@ -2,7 +2,7 @@
 //!
 //! Where filters and projections between the two leave the window alone, the aggregate assigns it itself, by slices, and the table
 //! function goes away (`WindowSource::Assigned`); otherwise the rows keep the window that they carry (`Attached`). A grouping
-//! that names only one of the two bounds stays a plain GroupAggregate, as in Flink.
+//! that names only one of the two bounds stays a plain GroupAggregate, as in Flink; so does one over sessions by other keys than theirs.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     };
     let window = trace(&input).filter(|window| {
         let grouped_by = |property| keys.iter().any(|key| window.columns[*key] == Some(property));
-        grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End)
+        let plain: Vec<usize> = keys.iter().copied().filter(|key| window.columns[*key].is_none()).collect();
+        grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End) && window.is_shared_by(&plain)
     });
     let Some(window) = window else {
         return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl });

@@ -1,0 +1,18 @@
+//! SESSION windows: each key has sessions of its own, which grow with the rows and merge when a row fills the gap between two.
+//!
+//! One operator, [`SessionWindow`], places rows and closes sessions; what a session holds is its [`SessionContent`]: accumulators for an
+//! aggregation, the rows themselves without one.
+
+mod content;
+mod open_sessions;
+mod session_groups;
+mod session_rows;
+mod session_state;
+mod session_window;
+#[cfg(test)]
+mod tests;
+
+use content::SessionContent;
+use session_groups::SessionGroups;
+use session_rows::SessionRows;
+pub use session_window::SessionWindow;

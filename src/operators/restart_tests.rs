@@ -8,10 +8,10 @@ use crate::config::Configuration;
 use crate::error::{ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::stream_graph::{
-    AttachedWindow, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, OverFrame, OverOperatorSpec,
-    OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, RegularJoinSpec, ScalarJoinSpec,
-    SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind, WindowProperty,
-    WindowSource, WindowSpec,
+    AttachedWindow, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, OverCall, OverFrame,
+    OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, RegularJoinSpec,
+    ScalarJoinSpec, SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
+    WindowProperty, WindowSource, WindowSpec,
 };
 use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
 use crate::testing::pretty::parse_batch;
@@ -337,15 +337,26 @@ fn ranks() {
 
 #[test]
 fn overs() {
-    let rows = OverFrame { unit: FrameUnit::Rows, start: FrameBound::Preceding(2), end: FrameBound::CurrentRow };
-    let range = OverFrame { unit: FrameUnit::Range, start: FrameBound::Preceding(12), end: FrameBound::CurrentRow };
-    for frame in [rows, range, OverFrame::RANGE_TO_CURRENT] {
+    let rows = OverFrame::new(FrameUnit::Rows, FrameBound::Preceding(2), FrameBound::CurrentRow);
+    let range = OverFrame::new(FrameUnit::Range, FrameBound::Preceding(12), FrameBound::CurrentRow);
+    let following = OverFrame::new(FrameUnit::Rows, FrameBound::Preceding(1), FrameBound::Following(2));
+    let later = OverFrame::new(FrameUnit::Range, FrameBound::CurrentRow, FrameBound::Following(12));
+    let behind = OverFrame::new(FrameUnit::Rows, FrameBound::UnboundedPreceding, FrameBound::Preceding(1));
+    for frame in [rows, range, OverFrame::RANGE_TO_CURRENT, following, later, behind] {
         let order_keys = vec![SortKey { column: TIME, descending: false, nulls_first: true }];
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, frame, calls: vec![sum()] };
-        let strategy = OverStrategy::EventTime(TIME);
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }] };
+        let ends = frame.end == FrameBound::CurrentRow;
+        let strategy = if ends { OverStrategy::EventTime(TIME) } else { OverStrategy::EventTimeFrames(TIME) };
         let spec =
             OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input: Arc::new(schema()), emit_update_before: true });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
+    }
+    for frame in [rows, OverFrame::RANGE_TO_CURRENT, following, OverFrame::PARTITION] {
+        let order_keys = vec![SortKey { column: VALUE, descending: true, nulls_first: false }];
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }] };
+        let (strategy, input) = (OverStrategy::Sorted, Arc::new(schema()));
+        let spec = OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input, emit_update_before: true });
+        Case::new(spec, 1, Some(NAME), events(1, true, false)).check();
     }
 }
 

@@ -197,7 +197,9 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         LogicalPlan::Over { input, spec, .. } => {
             let updating = modifications(input, cx)?.any();
             match over::choose(spec, input.schema(), updating)? {
-                OverStrategy::EventTime(_) | OverStrategy::ProcessingTime => Modifications::default(),
+                OverStrategy::EventTime(_) | OverStrategy::EventTimeFrames(_) | OverStrategy::ProcessingTime => {
+                    Modifications::default()
+                }
                 OverStrategy::Sorted => Modifications { updates: true, deletes: updating },
             }
         }

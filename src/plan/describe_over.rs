@@ -2,7 +2,7 @@
 
 use super::describe::{aggregate_item, names};
 use super::expr_text::{column_list, column_name, duration_text, order_text};
-use crate::stream_graph::{FrameBound, FrameUnit, OverSpec, RankEnd, RankSpec, RankStrategy};
+use crate::stream_graph::{FrameBound, FrameUnit, OverFrame, OverSpec, RangeUnit, RankEnd, RankSpec, RankStrategy};
 use crate::types::Schema;
 
 /// `OverAggregate(partitionBy=[k], orderBy=[ts ASC], window=[RANGE BETWEEN …], select=[k, ts, COUNT(*) AS n])`.
@@ -14,17 +14,41 @@ pub fn over(spec: &OverSpec, schema: &Schema, input: &Schema) -> String {
     if !spec.order_keys.is_empty() {
         parts.push(format!("orderBy=[{}]", order_text(&spec.order_keys, input)));
     }
-    let unit = spec.frame.unit;
-    let word = if unit == FrameUnit::Rows { "ROWS" } else { "RANGE" };
-    parts.push(format!("window=[{word} BETWEEN {} AND {}]", bound(spec.frame.start, unit), bound(spec.frame.end, unit)));
+    // What the calls have in common is said once.
+    let first = spec.calls.first().map(|over| over.frame);
+    let common = first.filter(|frame| spec.calls.iter().all(|over| over.frame == *frame));
+    parts.extend(common.map(|frame| format!("window=[{}]", frame_text(&frame))));
     let mut items: Vec<String> = (0..input.len()).map(|column| column_name(column, schema)).collect();
-    items.extend(spec.calls.iter().map(|call| aggregate_item(call, false, input)));
+    items.extend(spec.calls.iter().map(|over| {
+        let item = aggregate_item(&over.call, false, input);
+        match (common, item.rsplit_once(" AS ")) {
+            (None, Some((call, name))) => format!("{call} OVER ({}) AS {name}", frame_text(&over.frame)),
+            _ => item,
+        }
+    }));
     parts.push(format!("select=[{}]", items.join(", ")));
     format!("OverAggregate({})", parts.join(", "))
 }
 
-fn bound(bound: FrameBound, unit: FrameUnit) -> String {
-    let distance = |count: i64| if unit == FrameUnit::Rows { count.to_string() } else { duration_text(count) };
+/// `ROWS BETWEEN 2 PRECEDING AND CURRENT ROW`.
+fn frame_text(frame: &OverFrame) -> String {
+    let word = if frame.unit == FrameUnit::Rows { "ROWS" } else { "RANGE" };
+    format!("{word} BETWEEN {} AND {}", bound(frame.start, frame), bound(frame.end, frame))
+}
+
+fn bound(bound: FrameBound, frame: &OverFrame) -> String {
+    let distance = |count: i64| match (frame.unit, frame.counts) {
+        (FrameUnit::Range, RangeUnit::Milliseconds) => duration_text(count),
+        (_, RangeUnit::Numbers { scale }) if scale > 0 => {
+            format!(
+                "{}.{:0>width$}",
+                count / 10i64.pow(scale.into()),
+                count % 10i64.pow(scale.into()),
+                width = usize::from(scale)
+            )
+        }
+        _ => count.to_string(),
+    };
     match bound {
         FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_string(),
         FrameBound::Preceding(count) => format!("{} PRECEDING", distance(count)),

@@ -1,54 +1,78 @@
 //! How OVER is computed over a stream, or why it cannot be.
 
-use super::rank::RANK_FUNCTIONS;
 use crate::error::{Error, Result};
-use crate::expr::AggregateCall;
-use crate::stream_graph::{FrameBound, OverSpec, OverStrategy};
+use crate::expr::SortKey;
+use crate::stream_graph::{FrameBound, OverCall, OverSpec, OverStrategy};
 use crate::types::Schema;
+
+/// Functions of OVER that number rows, or look at them by their places.
+pub(super) const PLACE_FUNCTIONS: [&str; 10] = [
+    "ROW_NUMBER",
+    "RANK",
+    "DENSE_RANK",
+    "PERCENT_RANK",
+    "CUME_DIST",
+    "NTILE",
+    "LAG",
+    "LEAD",
+    "LAG_IGNORE_NULLS",
+    "LEAD_IGNORE_NULLS",
+];
+
+/// Functions that are made of the rows before and up to theirs, one after the other, as an aggregate is.
+const RUNNING_FUNCTIONS: [&str; 4] = ["ROW_NUMBER", "RANK", "DENSE_RANK", "LAG"];
+
+/// Aggregates that cannot take rows back.
+const GROWING_ONLY: [&str; 4] = ["FIRST_VALUE_RESPECT_NULLS", "LAST_VALUE_RESPECT_NULLS", "NTH_VALUE", "NTH_VALUE_IGNORE_NULLS"];
 
 /// The strategy for calls over an input with these columns. `updating`: the input is not insert-only.
 pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool) -> Result<OverStrategy> {
-    let [key] = spec.order_keys.as_slice() else {
-        let what = if spec.order_keys.is_empty() { "without ORDER BY" } else { "with several ORDER BY keys" };
-        return Err(unsupported(spec, what));
-    };
-    let data_type = &input.field(key.column).data_type;
-    if key.descending {
-        return Err(unsupported(spec, "in descending order"));
+    let key_type = |key: &SortKey| &input.field(key.column).data_type;
+    let Some(first) = spec.order_keys.first() else { return Ok(OverStrategy::Sorted) };
+    let data_type = key_type(first);
+    if data_type.is_proctime() && first.descending {
+        return Err(unsupported("in descending order of processing time")
+            .with_hint("order by a column that says when: OVER (PARTITION BY … ORDER BY ts DESC)"));
     }
-    if spec.frame.end != FrameBound::CurrentRow {
-        return Err(unsupported(spec, "with a frame that does not end with the current row"));
+    if updating || first.descending || !(data_type.is_rowtime() || data_type.is_proctime()) {
+        return sorted(spec, input);
     }
-    if matches!(spec.frame.start, FrameBound::Following(_) | FrameBound::UnboundedFollowing) {
-        return Err(unsupported(spec, "with a frame that starts after the current row"));
+    let runs = spec.order_keys.len() == 1 && runs(spec);
+    match (data_type.is_rowtime(), runs) {
+        (true, true) => Ok(OverStrategy::EventTime(first.column)),
+        (true, false) => Ok(OverStrategy::EventTimeFrames(first.column)),
+        (false, true) => Ok(OverStrategy::ProcessingTime),
+        (false, false) => sorted(spec, input),
     }
-    let is_lag = |call: &AggregateCall| call.function == "LAG";
-    let strategy = if data_type.is_rowtime() {
-        OverStrategy::EventTime(key.column)
-    } else if data_type.is_proctime() {
-        OverStrategy::ProcessingTime
-    } else if spec.frame.start == FrameBound::UnboundedPreceding {
-        if spec.calls.iter().any(is_lag) {
-            return Err(unsupported(spec, "of LAG ordered by a column that is no time attribute"));
-        }
-        return Ok(OverStrategy::Sorted);
-    } else {
-        return Err(unsupported(spec, "with a frame of rows or time ordered by a column that is no time attribute"));
-    };
-    if updating {
-        return Err(unsupported(spec, "ordered by time over an updating query"));
-    }
-    Ok(strategy)
 }
 
-/// The error for a window that cannot be; ROW_NUMBER could be a Top-N.
-fn unsupported(spec: &OverSpec, what: &str) -> Error {
-    let error = Error::unsupported(format!("OVER aggregation {what}"));
-    match spec.calls.iter().find(|call| RANK_FUNCTIONS.contains(&call.function.as_str())) {
-        Some(call) if call.function == "ROW_NUMBER" => error
-            .with_detail("with an upper bound on its number ROW_NUMBER is a Top-N, which takes any order")
-            .with_hint("keep the first rows: SELECT * FROM (SELECT …, ROW_NUMBER() OVER (…) AS rn FROM t) WHERE rn <= 10"),
-        Some(call) => error.with_hint(format!("order by a time attribute, or use ROW_NUMBER instead of {}", call.function)),
-        None => error.with_hint("order by one time attribute, ascending: OVER (PARTITION BY … ORDER BY ts ROWS 9 PRECEDING)"),
+/// Results that change.
+fn sorted(spec: &OverSpec, input: &Schema) -> Result<OverStrategy> {
+    let is_proctime = |key: &SortKey| input.field(key.column).data_type.is_proctime();
+    if spec.order_keys.iter().any(is_proctime) && spec.calls.iter().any(|over| over.frame.has_distances()) {
+        return Err(unsupported("over a RANGE of processing time with such a frame")
+            .with_hint("use ROWS, or order by event time: OVER (… ORDER BY ts RANGE …)"));
     }
+    Ok(OverStrategy::Sorted)
+}
+
+/// Whether all calls have one frame that ends with the row, and are computed by letting rows come in and go out.
+fn runs(spec: &OverSpec) -> bool {
+    let runs = |over: &OverCall| {
+        let name = over.call.function.as_str();
+        if PLACE_FUNCTIONS.contains(&name) {
+            return RUNNING_FUNCTIONS.contains(&name);
+        }
+        let is_unbounded = over.frame.start == FrameBound::UnboundedPreceding;
+        over.frame.end == FrameBound::CurrentRow
+            && over.frame.start.before().is_none_or(|before| before >= 0)
+            && (is_unbounded || !GROWING_ONLY.contains(&name))
+    };
+    let mut frames = spec.calls.iter().map(OverCall::running_frame);
+    let first = frames.next();
+    spec.calls.iter().all(runs) && frames.all(|frame| Some(frame) == first)
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::unsupported(format!("OVER {what}"))
 }

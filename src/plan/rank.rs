@@ -7,9 +7,6 @@ use crate::expr::SortKey;
 use crate::stream_graph::{RankEnd, RankRange, RankSpec, RankStrategy};
 use crate::types::Schema;
 
-/// Functions that number rows.
-pub(super) const RANK_FUNCTIONS: [&str; 3] = ["ROW_NUMBER", "RANK", "DENSE_RANK"];
-
 /// The strategy for a rank over an input with these columns. `updating`: the input is not insert-only.
 pub(super) fn choose(spec: &RankSpec, input: &Schema, updating: bool) -> Result<RankStrategy> {
     let first_only = spec.range == RankRange { start: 1, end: RankEnd::Constant(1) };

@@ -77,7 +77,7 @@ fn check_node(plan: &LogicalPlan) -> Check {
             check_width(width + spec.calls.len(), schema.len())?;
             check_columns(&spec.partition_keys, width)?;
             check_columns(&spec.order_keys.iter().map(|key| key.column).collect::<Vec<_>>(), width)?;
-            check_calls(&spec.calls, input.schema())
+            spec.calls.iter().try_for_each(|over| check_calls(std::slice::from_ref(&over.call), input.schema()))
         }
         LogicalPlan::Rank { input, spec, schema } => {
             let width = input.schema().len();

@@ -10,7 +10,9 @@ impl OperatorSpec {
             OperatorSpec::WindowAggregate(spec) => !window_time(&spec.window).is_proctime(),
             OperatorSpec::TemporalSort { .. } | OperatorSpec::WindowJoin(_) => true,
             OperatorSpec::IntervalJoin(spec) => !spec.is_proctime,
-            OperatorSpec::OverAggregate(spec) => matches!(spec.strategy, OverStrategy::EventTime(_)),
+            OperatorSpec::OverAggregate(spec) => {
+                matches!(spec.strategy, OverStrategy::EventTime(_) | OverStrategy::EventTimeFrames(_))
+            }
             OperatorSpec::Rank(spec) => match spec.strategy {
                 RankStrategy::Earliest(_) => true,
                 RankStrategy::Window { .. } => spec.rank.window.as_ref().is_some_and(|window| !window.time_type.is_proctime()),
@@ -45,7 +47,7 @@ impl OperatorSpec {
                 dropping.map(|(side, (_, column))| of_column(side as u8, column)).collect()
             }
             OperatorSpec::OverAggregate(spec) => match spec.strategy {
-                OverStrategy::EventTime(column) => vec![of_column(0, column)],
+                OverStrategy::EventTime(column) | OverStrategy::EventTimeFrames(column) => vec![of_column(0, column)],
                 _ => Vec::new(),
             },
             OperatorSpec::Rank(spec) => match (spec.strategy, &spec.rank.window) {

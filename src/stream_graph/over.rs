@@ -5,17 +5,24 @@ use serde::{Deserialize, Serialize};
 use crate::expr::{AggregateCall, SortKey};
 use crate::types::SchemaRef;
 
-/// Calls over one window: each input row comes out with a column for each call. Output: input columns, then the calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Calls over the partitions of a window: each input row comes out with a column for each call. Output: input columns, then the calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OverSpec {
     /// PARTITION BY columns.
     pub partition_keys: Vec<usize>,
-    /// ORDER BY.
+    /// ORDER BY; none = rows are in the order in which they came, and all are peers.
     pub order_keys: Vec<SortKey>,
-    /// The rows of the partition that a call looks at.
+    /// The calls.
+    pub calls: Vec<OverCall>,
+}
+
+/// A call with OVER.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OverCall {
+    /// The rows of the partition that it looks at. What numbers rows or looks at a row some rows away says here how far it looks.
     pub frame: OverFrame,
-    /// The calls: aggregates by their name in the registry, or a function that exists with OVER only (ROW_NUMBER, LAG, …).
-    pub calls: Vec<AggregateCall>,
+    /// An aggregate by its name in the registry, or a function that exists with OVER only (ROW_NUMBER, LEAD, …).
+    pub call: AggregateCall,
 }
 
 /// The rows of a partition that a call looks at, seen from its row.
@@ -27,6 +34,20 @@ pub struct OverFrame {
     pub start: FrameBound,
     /// The last row.
     pub end: FrameBound,
+    /// What the distances of a RANGE are.
+    pub counts: RangeUnit,
+}
+
+/// What the distances of a RANGE are. Of a frame of ROWS it says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RangeUnit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Numbers with so many digits after the point.
+    Numbers {
+        /// Digits after the point.
+        scale: u8,
+    },
 }
 
 /// What the bounds of a frame count.
@@ -34,7 +55,7 @@ pub struct OverFrame {
 pub enum FrameUnit {
     /// Rows.
     Rows,
-    /// Distances of the order key: milliseconds. Rows of one key come in and go together.
+    /// Distances of the order key. Rows of one key come in and go together.
     Range,
 }
 
@@ -43,11 +64,11 @@ pub enum FrameUnit {
 pub enum FrameBound {
     /// At the start of the partition.
     UnboundedPreceding,
-    /// So many rows, or milliseconds, before.
+    /// So many rows, or so far, before.
     Preceding(i64),
     /// At the row (for RANGE: at the rows with its key).
     CurrentRow,
-    /// So many rows, or milliseconds, after.
+    /// So many rows, or so far, after.
     Following(i64),
     /// At the end of the partition.
     UnboundedFollowing,
@@ -56,8 +77,10 @@ pub enum FrameBound {
 /// What orders the rows of an OVER, and so decides when they come out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OverStrategy {
-    /// The rowtime in this column: rows come out when the watermark passes them.
+    /// The rowtime in this column, over frames that end with the row: rows come out when the watermark passes them.
     EventTime(usize),
+    /// The rowtime in this column: rows come out when the watermark has passed all rows that they look at.
+    EventTimeFrames(usize),
     /// The clock.
     ProcessingTime,
     /// Another column: results change as rows come and go.
@@ -77,12 +100,76 @@ pub struct OverOperatorSpec {
     pub input: SchemaRef,
 }
 
+impl OverSpec {
+    /// Whether RANK and DENSE_RANK count all rows up to the last with the key, as Flink's do. It runs them over one ascending key only;
+    /// over others they are those of the standard.
+    pub fn ranks_count_peers(&self) -> bool {
+        matches!(self.order_keys.as_slice(), [key] if !key.descending)
+    }
+}
+
+impl OverCall {
+    /// The frame, where it is run through by letting rows in one after the other. The value some rows back is seen from the last peer
+    /// then, as in Flink.
+    pub fn running_frame(&self) -> OverFrame {
+        match self.call.function.as_str() {
+            "LAG" => OverFrame::RANGE_TO_CURRENT,
+            _ => self.frame,
+        }
+    }
+}
+
+impl FrameBound {
+    /// How far a start lies before its row, in rows or distances; less than 0 = after it, none = without bound.
+    pub fn before(self) -> Option<i64> {
+        match self {
+            FrameBound::Preceding(distance) => Some(distance),
+            FrameBound::CurrentRow => Some(0),
+            FrameBound::Following(distance) => Some(-distance),
+            FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => None,
+        }
+    }
+
+    /// How far an end lies after its row; less than 0 = before it, none = without bound.
+    pub fn after(self) -> Option<i64> {
+        self.before().map(|before| -before)
+    }
+}
+
 impl OverFrame {
+    /// A frame of rows or of milliseconds.
+    pub const fn new(unit: FrameUnit, start: FrameBound, end: FrameBound) -> Self {
+        OverFrame { unit, start, end, counts: RangeUnit::Milliseconds }
+    }
+
     /// What OVER with an ORDER BY and without a frame looks at.
     pub const RANGE_TO_CURRENT: OverFrame =
-        OverFrame { unit: FrameUnit::Range, start: FrameBound::UnboundedPreceding, end: FrameBound::CurrentRow };
+        OverFrame::new(FrameUnit::Range, FrameBound::UnboundedPreceding, FrameBound::CurrentRow);
 
-    /// What functions look at that number rows.
+    /// The rows up to the current one: what functions look at that number rows.
     pub const ROWS_TO_CURRENT: OverFrame =
-        OverFrame { unit: FrameUnit::Rows, start: FrameBound::UnboundedPreceding, end: FrameBound::CurrentRow };
+        OverFrame::new(FrameUnit::Rows, FrameBound::UnboundedPreceding, FrameBound::CurrentRow);
+
+    /// The whole partition.
+    pub const PARTITION: OverFrame =
+        OverFrame::new(FrameUnit::Range, FrameBound::UnboundedPreceding, FrameBound::UnboundedFollowing);
+
+    /// Whether its row is always one of its rows.
+    pub fn has_its_row(&self) -> bool {
+        self.start.before().is_none_or(|before| before >= 0) && self.end.after().is_none_or(|after| after >= 0)
+    }
+
+    /// Digits after the point of distances.
+    pub fn scale(&self) -> u8 {
+        match self.counts {
+            RangeUnit::Milliseconds => 0,
+            RangeUnit::Numbers { scale } => scale,
+        }
+    }
+
+    /// Whether bounds are distances of the order key.
+    pub fn has_distances(&self) -> bool {
+        let is_distance = |bound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+        self.unit == FrameUnit::Range && (is_distance(self.start) || is_distance(self.end))
+    }
 }

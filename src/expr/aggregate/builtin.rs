@@ -174,7 +174,11 @@ pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
     for aggregate in BITMAP_AGGREGATES {
         registry.register_aggregate(aggregate.name, Arc::new(Bitmap(aggregate)));
     }
-    registry.register_aggregate("LAG", Arc::new(super::lag::Lag));
+    registry.register_aggregate("LAG", Arc::new(super::lag::Lag::Lag));
+    registry.register_aggregate("LEAD", Arc::new(super::lag::Lag::Lead));
+    for function in super::nth_value::NthValue::ALL {
+        registry.register_aggregate(function.name(), Arc::new(function));
+    }
     registry.register_aggregate("STDDEV", Arc::new(StddevSamp));
     registry.register_aggregate("VARIANCE", Arc::new(VarSamp));
     registry.register_aggregate("EVERY", Arc::new(BoolAnd));

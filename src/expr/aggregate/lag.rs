@@ -18,21 +18,33 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, AggregateFunction, Expr, GroupsAccumulator};
 use crate::types::{DataType, RowKinds, Value};
 
-/// LAG(value [, offset [, default]]).
+/// LAG or LEAD(value [, offset [, default]]). LEAD is never accumulated: what comes after a row is looked up.
 #[derive(Debug)]
-pub(super) struct Lag;
+pub(super) enum Lag {
+    /// LAG.
+    Lag,
+    /// LEAD.
+    Lead,
+}
 
 impl AggregateFunction for Lag {
     fn name(&self) -> &str {
-        "LAG"
+        match self {
+            Lag::Lag => "LAG",
+            Lag::Lead => "LEAD",
+        }
     }
 
     fn signatures(&self) -> &str {
-        "LAG(<ANY>)\nLAG(<ANY>, <INTEGER_LITERAL>)\nLAG(<ANY>, <INTEGER_LITERAL>, <ANY>)"
+        match self {
+            Lag::Lag => "LAG(<ANY>)\nLAG(<ANY>, <INTEGER_LITERAL>)\nLAG(<ANY>, <INTEGER_LITERAL>, <ANY>)",
+            Lag::Lead => "LEAD(<ANY>)\nLEAD(<ANY>, <INTEGER_LITERAL>)\nLEAD(<ANY>, <INTEGER_LITERAL>, <ANY>)",
+        }
     }
 
     fn bind(&self, args: Vec<Expr>, _distinct: bool, _grouped: bool) -> Result<(Vec<Expr>, DataType)> {
-        let mismatch = |what: &str| Err(Error::new(ErrorKind::TypeMismatch, format!("LAG takes {what}")));
+        let name = self.name();
+        let mismatch = |what: &str| Err(Error::new(ErrorKind::TypeMismatch, format!("{name} takes {what}")));
         let [value, rest @ ..] = args.as_slice() else { return mismatch("a value, an offset and a default") };
         let data_type = value.data_type().regular();
         match rest.first() {
@@ -46,7 +58,7 @@ impl AggregateFunction for Lag {
             Some(default) if default.data_type().kind == data_type.kind => Some(default.data_type()),
             Some(default) => {
                 let given = default.data_type().regular();
-                let message = format!("the default of LAG is {given}, its value {data_type}");
+                let message = format!("the default of {name} is {given}, its value {data_type}");
                 return Err(Error::new(ErrorKind::TypeMismatch, message).with_hint("CAST the default to the type of the value"));
             }
         };
@@ -58,6 +70,9 @@ impl AggregateFunction for Lag {
     }
 
     fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>> {
+        if let Lag::Lead = self {
+            return Err(Error::internal("LEAD is no aggregate"));
+        }
         if retractable {
             return Err(Error::unsupported("LAG over rows that are taken back"));
         }

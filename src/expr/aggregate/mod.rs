@@ -15,6 +15,7 @@ mod key_columns;
 mod lag;
 mod min_max;
 mod multiset;
+mod nth_value;
 mod packed_keys;
 mod percentile;
 mod row_codec;

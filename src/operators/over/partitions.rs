@@ -57,7 +57,7 @@ impl Partitions {
     ) -> Result<Self> {
         let keys = &spec.over.partition_keys;
         let types: Vec<DataType> = keys.iter().map(|key| spec.input.field(*key).data_type.to_arrow()).collect();
-        let calls: Vec<AggregateCall> = spec.over.calls.iter().map(as_aggregate).collect();
+        let calls: Vec<AggregateCall> = spec.over.calls.iter().map(|over| as_aggregate(&over.call)).collect();
         Ok(Partitions {
             table: GroupTable::new(&types, &calls, functions, retractable)?,
             times: Vec::new(),

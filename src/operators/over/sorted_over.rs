@@ -1,7 +1,7 @@
-//! OVER ordered by a column that is no time: a row that comes or goes changes the results of those behind it.
+//! OVER whose results change: a row that comes or goes changes the results of those that have it in their frames.
 //!
-//! Results are not kept: those of the partitions that a batch touches are worked out for the rows before it and for the rows after it,
-//! and where they differ they come out, one change a row and batch.
+//! Results are not kept. Of the partitions that a batch touches, the stretches that its rows can [reach](Reach) are evaluated before
+//! the batch and after it, and where the results differ they come out, one change a row and batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,99 +9,113 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
-use super::kept_rows::TimedRow;
-use super::partitions::as_aggregate;
-use super::values::{FrameStart, evaluate};
+use super::evaluator::{Evaluator, Results, range_key};
+use super::reach::Reach;
+use super::sections::Section;
 use crate::error::Result;
-use crate::expr::{AggregateCall, AggregateSet, FunctionRegistry};
 use crate::operators::change_rows::{ChangeRows, Differ};
-use crate::operators::rank::{RankKey, RankTable, Touched};
+use crate::operators::rank::{EncodedKeys, RankKey, RankTable};
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
-use crate::stream_graph::{FrameUnit, OverOperatorSpec, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
-use crate::types::{Batch, InputNumber, RowKind, hash_columns};
+use crate::stream_graph::{OverOperatorSpec, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
+use crate::types::{Batch, InputNumber, RowKind};
 
-/// OVER ordered by a column that is no time.
+/// OVER whose results change.
 pub(super) struct SortedOver<K> {
-    order_keys: Vec<usize>,
-    unit: FrameUnit,
-    calls: Vec<AggregateCall>,
     emit_update_before: bool,
     table: RankTable<K>,
-    touched: Touched,
-    functions: Arc<FunctionRegistry>,
+    reach: Reach,
+    evaluator: Evaluator,
 }
 
-/// Rows of some partitions with their results.
-struct Results {
-    ids: Vec<RowId>,
-    /// Where the rows of each partition start, and the end.
-    starts: Vec<usize>,
-    values: Vec<ArrayRef>,
+/// Stretches of partitions that a batch reaches, none beside another.
+struct Stretches {
+    /// As they are before the batch.
+    sections: Vec<Section>,
+    /// The lowest position in each where a row comes or goes.
+    first_changes: Vec<usize>,
+    /// For each row of the batch its stretch.
+    of_rows: Vec<usize>,
+}
+
+/// The rows of all partitions in the order of a window; `updating`: they can be taken back.
+pub(super) fn ordered_rows<K: RankKey>(spec: &OverOperatorSpec, updating: bool, max_parallelism: u32) -> Result<RankTable<K>> {
+    // Processing time tells no rows apart: they are in the order in which they come.
+    let is_compared = |column: usize| !spec.input.field(column).data_type.is_proctime();
+    let rank = RankSpec {
+        partition_keys: spec.over.partition_keys.clone(),
+        order_keys: spec.over.order_keys.iter().filter(|key| is_compared(key.column)).cloned().collect(),
+        range: RankRange { start: 1, end: RankEnd::Constant(u64::MAX) },
+        output_number: false,
+        window: None,
+    };
+    let rows = RankOperatorSpec {
+        rank,
+        strategy: if updating { RankStrategy::Retract } else { RankStrategy::AppendFast },
+        emit_update_before: spec.emit_update_before,
+        input: Arc::clone(&spec.input),
+    };
+    RankTable::new(&rows, max_parallelism)
 }
 
 impl<K: RankKey> SortedOver<K> {
     /// From its spec.
     pub(super) fn new(spec: &OverOperatorSpec, context: &OperatorContext) -> Result<Self> {
-        let rank = RankSpec {
-            partition_keys: spec.over.partition_keys.clone(),
-            order_keys: spec.over.order_keys.clone(),
-            range: RankRange { start: 1, end: RankEnd::Constant(u64::MAX) },
-            output_number: false,
-            window: None,
-        };
-        let rows = RankOperatorSpec {
-            rank,
-            strategy: RankStrategy::Retract,
-            emit_update_before: spec.emit_update_before,
-            input: Arc::clone(&spec.input),
-        };
         Ok(SortedOver {
-            order_keys: spec.over.order_keys.iter().map(|key| key.column).collect(),
-            unit: spec.over.frame.unit,
-            calls: spec.over.calls.iter().map(as_aggregate).collect(),
             emit_update_before: spec.emit_update_before,
-            table: RankTable::new(&rows, context.max_parallelism)?.with_ttl(context),
-            touched: Touched::default(),
-            functions: Arc::clone(&context.environment.functions),
+            table: ordered_rows(spec, true, context.max_parallelism)?.with_ttl(context),
+            reach: Reach::new(&spec.over, range_key(&spec.over)),
+            evaluator: Evaluator::new(&spec.over, &context.environment.functions)?,
         })
     }
 
-    /// The results for rows of partitions, each in its order.
-    fn results(&self, ids: Vec<RowId>, starts: Vec<usize>) -> Result<Results> {
-        let keys = self.table.store().take_columns(&ids, &self.order_keys)?;
-        let mut hashes = Vec::new();
-        hash_columns(&keys, ids.len(), &mut hashes);
-        let (mut rows, mut place) = (Vec::with_capacity(ids.len()), 0);
-        for (group, bounds) in starts.windows(2).enumerate() {
-            for at in bounds[0]..bounds[1] {
-                // In the order equal keys lie side by side.
-                place += i64::from(at == bounds[0] || hashes[at] != hashes[at - 1]);
-                rows.push(TimedRow { group: group as u32, time: place, id: ids[at] });
-            }
+    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
+        let keys = self.table.place(batch, None)?;
+        let stretches = self.stretches(batch, &keys)?;
+        let old = self.evaluator.evaluate(&self.table, &stretches.sections, false)?;
+        for (section, first_change) in stretches.sections.iter().zip(&stretches.first_changes) {
+            self.evaluator.cut(section.group, *first_change)?;
         }
-        let mut aggregates = AggregateSet::new(&self.calls, &self.functions, false)?;
-        aggregates.resize(starts.len());
-        let start = FrameStart { unit: self.unit, preceding: None };
-        let (values, _) = evaluate(&rows, start, self.table.store(), &mut [], &mut aggregates)?;
-        Ok(Results { ids, starts, values })
+        let added = self.table.change(batch, &keys, |_, _| {})?;
+        self.table.note_written();
+        let sections = stretches.after(&added);
+        let new = self.evaluator.evaluate(&self.table, &sections, true)?;
+        let changed = self.changes(&old, &new)?;
+        let mut groups: Vec<u32> = sections.iter().map(|section| section.group).collect();
+        groups.dedup();
+        self.table.release(&groups);
+        Ok(changed)
     }
 
-    fn apply(&mut self, batch: &Batch) -> Result<Batch> {
-        self.table.update(batch, Some(&mut self.touched))?;
-        let (mut before, mut before_starts) = (Vec::new(), vec![0]);
-        let (mut after, mut after_starts) = (Vec::new(), vec![0]);
-        for (group, ids) in self.touched.iter() {
-            before.extend_from_slice(ids);
-            before_starts.push(before.len());
-            self.table.visible(group, &mut after);
-            after_starts.push(after.len());
+    /// The stretches that the rows of a batch reach.
+    fn stretches(&self, batch: &Batch, keys: &EncodedKeys) -> Result<Stretches> {
+        let reach_keys = self.reach.keys(batch, &self.table)?;
+        let groups = self.table.placed();
+        let reached = |row: usize| {
+            let (group, key) = (groups[row], K::of(keys.bytes(row)));
+            let is_retraction = batch.kind(row).is_retraction();
+            let (from, to) = self.reach.of_row(&self.table, (group, &key), &reach_keys, (row, is_retraction));
+            (group, from, to, self.table.position(group, &key, !is_retraction))
+        };
+        let reached: Vec<(u32, usize, usize, usize)> = (0..batch.num_rows()).map(reached).collect();
+        let mut order: Vec<usize> = (0..reached.len()).collect();
+        order.sort_unstable_by_key(|row| reached[*row]);
+        let mut stretches = Stretches { sections: Vec::new(), first_changes: Vec::new(), of_rows: vec![0; reached.len()] };
+        for row in order {
+            let (group, from, to, change) = reached[row];
+            match (stretches.sections.last_mut(), stretches.first_changes.last_mut()) {
+                (Some(last), Some(first_change)) if last.group == group && from <= last.to => {
+                    last.to = last.to.max(to);
+                    *first_change = change.min(*first_change);
+                }
+                _ => {
+                    stretches.sections.push(Section { group, from, to });
+                    stretches.first_changes.push(change);
+                }
+            }
+            stretches.of_rows[row] = stretches.sections.len() - 1;
         }
-        let old = self.results(before, before_starts)?;
-        let new = self.results(after, after_starts)?;
-        let changed = self.changes(&old, &new)?;
-        self.table.release(self.touched.groups());
-        Ok(changed)
+        Ok(stretches)
     }
 
     fn changes(&self, old: &Results, new: &Results) -> Result<Batch> {
@@ -111,33 +125,51 @@ impl<K: RankKey> SortedOver<K> {
         let mut gone = vec![true; old.ids.len()];
         stayed.iter().flatten().for_each(|place| gone[*place] = false);
         let mut changes = ChangeRows::default();
+        // A row that moves in its partition goes before it comes.
+        (0..old.ids.len()).filter(|at| gone[*at]).for_each(|at| changes.old_row(RowKind::Delete, at));
         let mut pair = 0..;
-        for (old_rows, new_rows) in old.starts.windows(2).zip(new.starts.windows(2)) {
-            (old_rows[0]..old_rows[1]).filter(|at| gone[*at]).for_each(|at| changes.old_row(RowKind::Delete, at));
-            for (at, place) in stayed.iter().enumerate().take(new_rows[1]).skip(new_rows[0]) {
-                let Some(place) = *place else {
-                    changes.new_row(RowKind::Insert, at);
-                    continue;
-                };
-                let pair = pair.next().expect("an endless range");
-                if differ.as_ref().is_some_and(|differ| differ.differs(pair)) {
-                    if self.emit_update_before {
-                        changes.old_row(RowKind::UpdateBefore, place);
-                    }
-                    changes.new_row(RowKind::UpdateAfter, at);
+        for (at, place) in stayed.iter().enumerate() {
+            let Some(place) = *place else {
+                changes.new_row(RowKind::Insert, at);
+                continue;
+            };
+            let pair = pair.next().expect("an endless range");
+            if differ.as_ref().is_some_and(|differ| differ.differs(pair)) {
+                if self.emit_update_before {
+                    changes.old_row(RowKind::UpdateBefore, place);
                 }
+                changes.new_row(RowKind::UpdateAfter, at);
             }
         }
         let columns = |results: &Results| -> Result<Vec<ArrayRef>> {
             Ok([self.table.store().take(&results.ids)?, results.values.clone()].concat())
         };
         let (old, new) = (columns(old)?, columns(new)?);
-        // Before the first row, or after the last one, one side knows no results.
+        // Where no row is reached before or after, that side knows no results.
         match (old.len(), new.len()) {
             (was, is) if was < is => changes.into_batch(&[], &new, &new),
             (was, is) if was > is => changes.into_batch(&[], &old, &old),
             _ => changes.into_batch(&[], &old, &new),
         }
+    }
+}
+
+impl Stretches {
+    /// The sections after the batch, whose rows added so many rows each.
+    fn after(&self, added: &[i8]) -> Vec<Section> {
+        let mut growth = vec![0i64; self.sections.len()];
+        self.of_rows.iter().zip(added).for_each(|(stretch, added)| growth[*stretch] += i64::from(*added));
+        let moved = |at: usize, by: i64| (at as i64 + by) as usize;
+        let (mut group, mut shift) = (None, 0);
+        let section = |(section, growth): (&Section, i64)| {
+            if group != Some(section.group) {
+                (group, shift) = (Some(section.group), 0);
+            }
+            let from = moved(section.from, shift);
+            shift += growth;
+            Section { group: section.group, from, to: moved(section.to, shift) }
+        };
+        self.sections.iter().zip(growth).map(section).collect()
     }
 }
 
@@ -177,6 +209,6 @@ impl<K: RankKey> Operator for SortedOver<K> {
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
-        vec![("rows", &mut self.table)]
+        vec![("rows", &mut self.table), ("marks", &mut self.evaluator)]
     }
 }

@@ -7,18 +7,18 @@ use crate::clock::VirtualClock;
 use crate::expr::SortKey;
 use crate::operators::testing::*;
 use crate::runtime::{Operator, OperatorContext};
-use crate::stream_graph::{FrameBound, FrameUnit, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
+use crate::stream_graph::{FrameBound, FrameUnit, OverCall, OverFrame, OverOperatorSpec, OverSpec, OverStrategy};
 use crate::types::{Batch, DataType, Field, Schema, TypeKind, Watermark};
 
 /// COUNT, SUM and MAX of the second column, partitioned by the first one, ordered by the third one.
 fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOperatorSpec {
     let fields = [("k", DataType::string()), ("v", DataType::nullable(TypeKind::BigInt)), ("ts", rowtime())];
     let input = Schema::new(fields.map(|(name, data_type)| Field::new(name, data_type)).to_vec());
+    let frame = OverFrame::new(unit, start, FrameBound::CurrentRow);
     let over = OverSpec {
         partition_keys: vec![0],
         order_keys: vec![SortKey { column: 2, descending: false, nulls_first: true }],
-        frame: OverFrame { unit, start, end: FrameBound::CurrentRow },
-        calls: ["COUNT(*)", "SUM", "MAX"].map(aggregate).to_vec(),
+        calls: ["COUNT(*)", "SUM", "MAX"].map(|call| OverCall { frame, call: aggregate(call) }).to_vec(),
     };
     OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(input) }
 }
@@ -104,7 +104,7 @@ fn by_another_column_rows_change_the_results_of_those_behind_them() {
     let out = pushed(&mut *sums, &["-D a 5 1", "-D b 7 1"]);
     assert_eq!(
         out,
-        ["-D a 5 1 3 12 5", "-U a 5 2 3 12 5", "+U a 5 2 2 7 5", "-U a 9 1 4 21 9", "+U a 9 1 3 16 9", "-D b 7 1 1 7 7"]
+        ["-D a 5 1 3 12 5", "-D b 7 1 1 7 7", "-U a 5 2 3 12 5", "+U a 5 2 2 7 5", "-U a 9 1 4 21 9", "+U a 9 1 3 16 9"]
     );
     let mut restored = over(&spec, &context()).unwrap();
     restore(&mut *restored, &context(), &snapshot(&mut *sums));

@@ -19,7 +19,7 @@ use crate::operators::progress::Progress;
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
-use crate::stream_graph::{FrameBound, FrameUnit, OverOperatorSpec, OverStrategy};
+use crate::stream_graph::{FrameUnit, OverCall, OverFrame, OverOperatorSpec, OverStrategy};
 use crate::types::{Batch, InputNumber, TypeKind, Watermark, WatermarkStep};
 
 /// OVER ordered by a time attribute.
@@ -48,17 +48,15 @@ pub(super) struct TimeOver {
 impl TimeOver {
     /// From its spec.
     pub(super) fn new(spec: &OverOperatorSpec, context: &OperatorContext) -> Result<Self> {
-        let preceding = match spec.over.frame.start {
-            FrameBound::Preceding(distance) => Some(distance),
-            FrameBound::CurrentRow => Some(0),
-            _ => None,
-        };
+        // All calls have one frame.
+        let frame = spec.over.calls.first().map_or(OverFrame::RANGE_TO_CURRENT, OverCall::running_frame);
+        let preceding = frame.start.before();
         let rowtime = match spec.strategy {
             OverStrategy::EventTime(column) => Some((column, precision(&spec.input.field(column).data_type.kind))),
-            OverStrategy::ProcessingTime | OverStrategy::Sorted => None,
+            OverStrategy::ProcessingTime | OverStrategy::EventTimeFrames(_) | OverStrategy::Sorted => None,
         };
         // Rows that come by the clock are no peers where frames have no start, as in Flink.
-        let unit = if rowtime.is_none() && preceding.is_none() { FrameUnit::Rows } else { spec.over.frame.unit };
+        let unit = if rowtime.is_none() && preceding.is_none() { FrameUnit::Rows } else { frame.unit };
         let functions = &context.environment.functions;
         let partition_keys = spec.over.partition_keys.clone();
         Ok(TimeOver {

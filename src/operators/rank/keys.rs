@@ -106,9 +106,14 @@ impl KeyEncoder {
 
     /// The keys of a batch.
     pub(in crate::operators) fn encode(&self, columns: &[ArrayRef]) -> Result<EncodedKeys> {
-        let Some(converter) = &self.converter else { return Ok(EncodedKeys(None)) };
         let columns: Vec<ArrayRef> = self.columns.iter().map(|column| ArrayRef::clone(&columns[*column])).collect();
-        Ok(EncodedKeys(Some(converter.convert_columns(&columns)?)))
+        self.encode_keys(&columns)
+    }
+
+    /// The keys of rows of which only the key columns are there.
+    pub(in crate::operators) fn encode_keys(&self, keys: &[ArrayRef]) -> Result<EncodedKeys> {
+        let converter = self.converter.as_ref();
+        Ok(EncodedKeys(converter.map(|converter| converter.convert_columns(keys)).transpose()?))
     }
 }
 

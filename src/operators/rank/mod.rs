@@ -19,11 +19,10 @@ mod window_rank;
 
 use earliest_rows::EarliestRows;
 use first_rows::FirstRows;
-pub(super) use keys::{KeyEncoder, RankKey};
+pub(super) use keys::{EncodedKeys, KeyEncoder, RankKey};
 use last_rows::LastRows;
 pub(super) use table::{FrozenRows, RankTable};
 use top_n::TopN;
-pub(super) use touched::Touched;
 use window_rank::WindowRank;
 
 use crate::error::Result;

@@ -101,6 +101,35 @@ impl<K: RankKey> RankedList<K> {
         }
     }
 
+    /// Takes the first rows out.
+    pub(super) fn remove_first(&mut self, count: usize) -> Vec<Entry<K>> {
+        match &mut self.blocks {
+            Blocks::One(entries) => entries.drain(..count.min(entries.len())).collect(),
+            Blocks::Many { blocks, len } => {
+                let mut removed = Vec::with_capacity(count);
+                while let Some(first) = blocks.first_mut().filter(|_| removed.len() < count) {
+                    let from_first = (count - removed.len()).min(first.len());
+                    removed.extend(first.drain(..from_first));
+                    if first.is_empty() {
+                        blocks.remove(0);
+                    }
+                }
+                *len -= removed.len();
+                self.join_if_short();
+                removed
+            }
+        }
+    }
+
+    /// A list that has become short is one stretch again.
+    fn join_if_short(&mut self) {
+        if let Blocks::Many { blocks, len } = &mut self.blocks
+            && *len <= BLOCK_MAX / 2
+        {
+            self.blocks = Blocks::One(blocks.drain(..).flatten().collect());
+        }
+    }
+
     /// Takes out the first row with this key that `is_it`.
     pub(super) fn remove(&mut self, key: &K, is_it: impl Fn(RowId) -> bool) -> Option<Entry<K>> {
         let is_less = |other: &Entry<K>| other.key < *key;
@@ -132,9 +161,7 @@ impl<K: RankKey> RankedList<K> {
                 if blocks[block].is_empty() {
                     blocks.remove(block);
                 }
-                if *len <= BLOCK_MAX / 2 {
-                    self.blocks = Blocks::One(blocks.drain(..).flatten().collect());
-                }
+                self.join_if_short();
                 removed
             }
         }
@@ -145,6 +172,35 @@ impl<K: RankKey> RankedList<K> {
         match &self.blocks {
             Blocks::One(entries) => ids.extend(entries.iter().skip(skip).take(take).map(|entry| entry.id)),
             Blocks::Many { blocks, .. } => ids.extend(blocks.iter().flatten().skip(skip).take(take).map(|entry| entry.id)),
+        }
+    }
+
+    /// How many rows come before those with a key, or where `after_equals` before the first one behind them.
+    pub(super) fn position(&self, key: &K, after_equals: bool) -> usize {
+        let goes_before = |other: &Entry<K>| if after_equals { other.key <= *key } else { other.key < *key };
+        match &self.blocks {
+            Blocks::One(entries) => entries.partition_point(goes_before),
+            Blocks::Many { blocks, .. } => {
+                let at = blocks.partition_point(|block| block.last().is_some_and(goes_before));
+                let before: usize = blocks[..at].iter().map(Vec::len).sum();
+                before + blocks.get(at).map_or(0, |block| block.partition_point(goes_before))
+            }
+        }
+    }
+
+    /// The rows from a position on.
+    pub(super) fn entries(&self, from: usize) -> Box<dyn Iterator<Item = &Entry<K>> + '_> {
+        match &self.blocks {
+            Blocks::One(entries) => Box::new(entries[from.min(entries.len())..].iter()),
+            Blocks::Many { blocks, .. } => {
+                let (mut at, mut rest) = (0, from);
+                while at < blocks.len() && rest >= blocks[at].len() {
+                    rest -= blocks[at].len();
+                    at += 1;
+                }
+                let first = blocks.get(at).map_or(&[][..], |block| &block[rest..]);
+                Box::new(first.iter().chain(blocks.iter().skip(at + 1).flatten()))
+            }
         }
     }
 
@@ -188,6 +244,27 @@ mod tests {
         ids
     }
 
+    fn assert_positions(list: &RankedList<[u64; 2]>, model: &[([u64; 2], RowId)]) {
+        for at in [0, 1, 700, model.len()] {
+            let rest: Vec<RowId> = list.entries(at).map(|entry| entry.id).collect();
+            assert_eq!(rest, model.iter().skip(at).map(|(_, id)| *id).collect::<Vec<_>>());
+        }
+        for key in 0..41 {
+            assert_eq!(list.position(&[key, 0], false), model.partition_point(|(other, _)| *other < [key, 0]));
+            assert_eq!(list.position(&[key, 0], true), model.partition_point(|(other, _)| *other <= [key, 0]));
+        }
+        for count in [0, 1, 300, 700, 1_900] {
+            let mut shorter = list.clone();
+            let removed: Vec<RowId> = shorter.remove_first(count).into_iter().map(|entry| entry.id).collect();
+            assert_eq!(removed, model.iter().take(count).map(|(_, id)| *id).collect::<Vec<_>>());
+            let rest: Vec<RowId> = shorter.entries(0).map(|entry| entry.id).collect();
+            assert_eq!(
+                (shorter.len(), rest),
+                (model.len().saturating_sub(count), model.iter().skip(count).map(|(_, id)| *id).collect())
+            );
+        }
+    }
+
     #[test]
     fn long_and_short_lists_keep_the_order_of_a_stable_sort() {
         let ids = ids(6_000);
@@ -212,6 +289,9 @@ mod tests {
             }
             assert_eq!(list.len(), model.len());
             assert_eq!(list.last().map(|entry| entry.id), model.last().map(|(_, id)| *id));
+            if step % 500 == 0 {
+                assert_positions(&list, &model);
+            }
         }
         let (mut found, expected): (Vec<RowId>, Vec<RowId>) = (Vec::new(), model.iter().map(|(_, id)| *id).collect());
         list.ids(0, usize::MAX, &mut found);

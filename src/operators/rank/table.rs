@@ -166,6 +166,31 @@ impl<K: RankKey> RankTable<K> {
         }
     }
 
+    /// How many rows a partition has.
+    pub(in crate::operators) fn len(&self, group: u32) -> usize {
+        self.lists[group as usize].len()
+    }
+
+    /// The rows of a partition from a position on, each with its key.
+    pub(in crate::operators) fn entries(&self, group: u32, from: usize) -> impl Iterator<Item = (&K, RowId)> {
+        self.lists[group as usize].entries(from).map(|entry| (&entry.key, entry.id))
+    }
+
+    /// How many rows of a partition come before those with a key, or where `after_equals` before the first one behind them.
+    pub(in crate::operators) fn position(&self, group: u32, key: &K, after_equals: bool) -> usize {
+        self.lists[group as usize].position(key, after_equals)
+    }
+
+    /// What makes keys.
+    pub(in crate::operators) fn encoder(&self) -> &KeyEncoder {
+        &self.encoder
+    }
+
+    /// The partitions of the rows that were placed last.
+    pub(in crate::operators) fn placed(&self) -> &[u32] {
+        &self.group_of_row
+    }
+
     /// Adds the visible rows of a partition.
     pub(in crate::operators) fn visible(&self, group: u32, ids: &mut Vec<RowId>) {
         let skip = self.start as usize - 1;
@@ -181,37 +206,63 @@ impl<K: RankKey> RankTable<K> {
     /// are not kept any more can be read until [`Self::release`].
     pub(in crate::operators) fn update(&mut self, batch: &Batch, touched: Option<&mut Touched>) -> Result<()> {
         self.update_with_ends(batch, touched, None)?;
+        self.note_written();
+        Ok(())
+    }
+
+    /// The partitions of the rows that were placed last have been written: their time to live begins anew.
+    pub(in crate::operators) fn note_written(&mut self) {
         if let Some(ttl) = &mut self.ttl {
             ttl.write(&self.group_of_row);
         }
-        Ok(())
     }
 
     /// The same; `ends`: the last visible number of the partition of each row, if it is known from before.
     fn update_with_ends(&mut self, batch: &Batch, mut touched: Option<&mut Touched>, ends: Option<&Int64Array>) -> Result<()> {
-        self.assign(batch, ends)?;
+        let keys = self.place(batch, ends)?;
         if let Some(touched) = &mut touched {
             touched.begin(self.lists.len());
         }
-        let keys = self.encoder.encode(batch.columns())?;
-        let rows = self.competing_rows(batch, &keys);
+        self.change(batch, &keys, |table, group| {
+            if let Some(touched) = &mut touched {
+                touched.touch(group, |before| table.visible(group, before));
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Finds or makes the partition of each row, and its key.
+    pub(in crate::operators) fn place(&mut self, batch: &Batch, ends: Option<&Int64Array>) -> Result<EncodedKeys> {
+        self.assign(batch, ends)?;
+        self.encoder.encode(batch.columns())
+    }
+
+    /// Adds the rows of a batch that was placed, or takes them back, after `before_row` has seen the table and the partition of each.
+    /// Gives how many rows each of them added to its partition: 1, 0 or -1.
+    pub(in crate::operators) fn change(
+        &mut self,
+        batch: &Batch,
+        keys: &EncodedKeys,
+        mut before_row: impl FnMut(&Self, u32),
+    ) -> Result<Vec<i8>> {
+        let rows = self.competing_rows(batch, keys);
         let (row_hashes, ids) = self.append(batch, &rows)?;
         let mut ids = ids.into_iter();
+        let mut added = vec![0; batch.num_rows()];
         for row in rows {
             let row = row as usize;
             let group = self.group_of_row[row];
-            if let Some(touched) = &mut touched {
-                touched.touch(group, |before| self.visible(group, before));
-            }
+            before_row(self, group);
             let key = K::of(keys.bytes(row));
-            if batch.kind(row).is_retraction() {
-                self.remove(group, &key, row_hashes[row]);
+            added[row] = if batch.kind(row).is_retraction() {
+                -i8::from(self.remove(group, &key, row_hashes[row]))
             } else {
                 let id = ids.next().expect("all rows that are added were stored");
                 self.insert(group, Entry { key, id });
-            }
+                1
+            };
         }
-        Ok(())
+        Ok(added)
     }
 
     /// Finds or makes the partition of each row.
@@ -301,16 +352,19 @@ impl<K: RankKey> RankTable<K> {
         self.list_bytes += list.heap_bytes();
     }
 
-    /// Takes a row back. Of rows with one key and one hash any is as good as another; none is there when the input is out of order.
-    fn remove(&mut self, group: u32, key: &K, hash: u64) {
-        let Some(hashes) = &self.row_hashes else { return };
+    /// Takes a row back, if it is there. Of rows with one key and one hash any is as good as another; none is there when the input is
+    /// out of order.
+    fn remove(&mut self, group: u32, key: &K, hash: u64) -> bool {
+        let Some(hashes) = &self.row_hashes else { return false };
         let list = &mut self.lists[group as usize];
         self.list_bytes -= list.heap_bytes();
-        if let Some(entry) = list.remove(key, |id| hashes.get(id) == hash) {
+        let removed = list.remove(key, |id| hashes.get(id) == hash);
+        if let Some(entry) = &removed {
             self.key_bytes -= entry.key.heap_bytes();
             self.dropped.push(entry.id);
         }
         self.list_bytes += list.heap_bytes();
+        removed.is_some()
     }
 
     /// Forgets the rows that are not kept any more, and of the given partitions those without rows.
@@ -322,27 +376,50 @@ impl<K: RankKey> RankTable<K> {
         }
         if let Some(hashes) = &mut self.row_hashes {
             hashes.release(&chunks);
-            let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
-            self.groups.remove(&empty);
-            if let Some(ttl) = &mut self.ttl {
-                ttl.remove(&empty);
-            }
         }
+        let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
+        self.groups.remove(&empty);
+        if let Some(ttl) = &mut self.ttl {
+            ttl.remove(&empty);
+        }
+    }
+
+    /// Takes the first rows of a partition out. They can be read until [`Self::release`].
+    pub(in crate::operators) fn remove_first(&mut self, group: u32, count: usize) {
+        let list = &mut self.lists[group as usize];
+        self.list_bytes -= list.heap_bytes();
+        for entry in list.remove_first(count) {
+            self.key_bytes -= entry.key.heap_bytes();
+            self.dropped.push(entry.id);
+        }
+        self.list_bytes += list.heap_bytes();
     }
 
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
     pub(in crate::operators) fn frozen(&self) -> impl FrozenState + 'static {
+        self.frozen_with(|group, rows, ends| {
+            if let RankEnd::Column(_) = self.end {
+                ends.extend(std::iter::repeat_n(self.ends[group as usize] as i64, rows));
+            }
+        })
+    }
+
+    /// All rows as they are now, partition by partition in order: key group, columns, and a number for each row where `numbers` adds
+    /// some for the rows of a partition.
+    pub(in crate::operators) fn frozen_with(
+        &self,
+        mut numbers: impl FnMut(u32, usize, &mut Vec<i64>),
+    ) -> impl FrozenState + 'static {
         let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
         let mut groups = Vec::new();
         for group in self.groups.groups() {
-            self.lists[group as usize].ids(0, usize::MAX, &mut ids);
+            let list = &self.lists[group as usize];
+            list.ids(0, usize::MAX, &mut ids);
             hashes.resize(ids.len(), self.groups.hash(group));
             if self.ttl.is_some() {
                 groups.resize(ids.len(), group);
             }
-            if let RankEnd::Column(_) = self.end {
-                ends.resize(ids.len(), self.ends[group as usize] as i64);
-            }
+            numbers(group, list.len(), &mut ends);
         }
         let key_groups = key_groups_of(hashes.into_iter(), self.max_parallelism);
         let of_partitions = self.ttl.as_ref().map(|ttl| ttl.times(&groups));

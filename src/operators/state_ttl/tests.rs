@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::Configuration;
 use crate::expr::{AggregateCall, SortKey, builtin_functions};
 use crate::stream_graph::{
-    FrameBound, JoinKey, JoinType, OperatorSpec, OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec,
+    JoinKey, JoinType, OperatorSpec, OverCall, OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec,
     RankRange, RankSpec, RankStrategy, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec,
 };
 use crate::testing::operator_harness::OperatorHarness;
@@ -345,8 +345,7 @@ fn a_partition_of_over_begins_anew() {
         over: OverSpec {
             partition_keys: vec![0],
             order_keys: vec![SortKey { column: 1, descending: false, nulls_first: true }],
-            frame: OverFrame { start: FrameBound::UnboundedPreceding, ..OverFrame::ROWS_TO_CURRENT },
-            calls: vec![call("SUM", false)],
+            calls: vec![OverCall { frame: OverFrame::ROWS_TO_CURRENT, call: call("SUM", false) }],
         },
         strategy: OverStrategy::Sorted,
         emit_update_before: true,

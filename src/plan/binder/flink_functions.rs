@@ -1,21 +1,7 @@
 //! Functions that Flink has and Flott has not yet: named in queries, they are refused as not supported rather than as unknown.
 
 /// Their names, sorted.
-const MISSING: &[&str] = &[
-    "CUME_DIST",
-    "DENSE_RANK",
-    "GROUPING",
-    "GROUPING_ID",
-    "GROUP_ID",
-    "LEAD",
-    "NTILE",
-    "OBJECT_OF",
-    "OBJECT_UPDATE",
-    "PERCENT_RANK",
-    "RANK",
-    "ROW_NUMBER",
-    "SOURCE_WATERMARK",
-];
+const MISSING: &[&str] = &["GROUPING", "GROUPING_ID", "GROUP_ID", "OBJECT_OF", "OBJECT_UPDATE", "SOURCE_WATERMARK"];
 
 /// Whether Flink has a function of this name that Flott has not.
 pub(super) fn is_missing(name: &str) -> bool {

@@ -9,11 +9,11 @@ use super::expression::{AggregateRule, ExprBinder};
 use super::group_window::is_window_function;
 use super::grouping_sets::GroupingFunction;
 use super::literal;
+use super::over::{OverParts, needs_over};
 use super::parts::{BoundAggregate, Stage};
 use super::span::Located;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateFunction, Expr};
-use crate::plan::rank::RANK_FUNCTIONS;
 use crate::types::Value;
 
 /// Functions whose first argument is a unit of time.
@@ -40,8 +40,8 @@ impl ExprBinder<'_, '_> {
         if !within_group.is_empty() {
             return Err(Error::unsupported("WITHIN GROUP"));
         }
-        if null_treatment.is_some() {
-            return Err(Error::unsupported("IGNORE NULLS and RESPECT NULLS"));
+        if null_treatment.is_some() && over.is_none() {
+            return Err(Error::unsupported("IGNORE NULLS and RESPECT NULLS without OVER"));
         }
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Error::unsupported(format!("a second list of arguments after {name}")));
@@ -56,12 +56,12 @@ impl ExprBinder<'_, '_> {
             return Ok(Expr::literal(database, crate::types::DataType::string().with_nullable(false)));
         }
         if let Some(over) = over {
-            return self.over_call(&name, &call, filter.as_deref(), over);
+            return self.over_call(&name, &OverParts { call, filter: filter.as_deref(), nulls: *null_treatment }, over);
         }
         if let Some(grouping) = GroupingFunction::named(&name) {
             return self.grouping_call(&name.to_uppercase(), grouping, &call);
         }
-        if RANK_FUNCTIONS.contains(&name.to_uppercase().as_str()) || name.eq_ignore_ascii_case("LAG") {
+        if needs_over(&name.to_uppercase()) {
             let error = Error::new(ErrorKind::Syntax, format!("{name} needs OVER"));
             return Err(error.with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
         }

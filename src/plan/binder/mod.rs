@@ -10,6 +10,7 @@ mod ddl_tests;
 mod decorrelation;
 mod expression;
 mod flink_functions;
+mod frame;
 mod function;
 mod group_window;
 mod grouping;
@@ -49,6 +50,7 @@ mod unnest;
 mod view;
 mod watermark_options;
 mod window;
+mod window_clauses;
 mod window_signature;
 
 pub use context::{BindContext, ResolvedRelation, TableResolver};

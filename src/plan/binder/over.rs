@@ -5,25 +5,37 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, Expr as SqlExpr, NamedWindowExpr, WindowFrameBound, WindowType};
+use sqlparser::ast::{self, Expr as SqlExpr, NullTreatment, WindowType};
 
 use super::expression::ExprBinder;
 use super::function::Call;
 use super::parts::{OVER_BASE, Stage};
 use super::query::{position_of, sort_key};
-use super::span::Located;
+use super::window_clauses::window_clauses;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::plan::LogicalPlan;
-use crate::plan::rank::RANK_FUNCTIONS;
-use crate::stream_graph::{FrameBound, FrameUnit, OverFrame, OverSpec};
+use crate::plan::over::PLACE_FUNCTIONS;
+use crate::stream_graph::{FrameBound, FrameUnit, OverCall, OverFrame, OverSpec};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
-/// Functions of OVER that Flink has for bounded tables only.
-const BATCH_FUNCTIONS: [&str; 4] = ["NTILE", "PERCENT_RANK", "CUME_DIST", "LEAD"];
+/// Functions that take no arguments.
+const WITHOUT_ARGUMENTS: [&str; 5] = ["ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST"];
 
-/// How deep one named window may refer to another.
-const NAMED_DEPTH_MAX: usize = 16;
+/// A call with all that may stand between its name and OVER.
+pub(super) struct OverParts<'e> {
+    /// Arguments and DISTINCT.
+    pub call: Call<'e>,
+    /// FILTER (WHERE …).
+    pub filter: Option<&'e SqlExpr>,
+    /// IGNORE NULLS or RESPECT NULLS.
+    pub nulls: Option<NullTreatment>,
+}
+
+/// Whether a function goes with OVER only.
+pub(super) fn needs_over(name: &str) -> bool {
+    PLACE_FUNCTIONS.contains(&name) || ["NTH_VALUE", "NTH_VALUE_IGNORE_NULLS"].contains(&name) || name.ends_with("_RESPECT_NULLS")
+}
 
 /// A call with OVER, over expressions of the rows that it sees.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,20 +75,12 @@ impl BoundOver {
     }
 }
 
-/// What a window is put together from: its own clauses, or those of the window that it extends.
-#[derive(Default)]
-struct WindowClauses<'e> {
-    partition_by: &'e [SqlExpr],
-    order_by: &'e [ast::OrderByExpr],
-    frame: Option<&'e ast::WindowFrame>,
-}
-
 impl ExprBinder<'_, '_> {
     /// A call with OVER: collected, its place taken by a column.
-    pub(super) fn over_call(&mut self, name: &str, call: &Call<'_>, filter: Option<&SqlExpr>, over: &WindowType) -> Result<Expr> {
+    pub(super) fn over_call(&mut self, name: &str, parts: &OverParts<'_>, over: &WindowType) -> Result<Expr> {
         self.refuse_over()?;
         let outer = std::mem::replace(&mut self.clause, "OVER");
-        let bound = self.bind_over(name, call, filter, over);
+        let bound = self.bind_over(name, parts, over);
         self.clause = outer;
         let bound = bound?;
         let data_type = bound.data_type.clone();
@@ -93,155 +97,123 @@ impl ExprBinder<'_, '_> {
         Err(error.with_hint("compute it in a subquery, or filter by it with QUALIFY"))
     }
 
-    fn bind_over(&mut self, written: &str, call: &Call<'_>, filter: Option<&SqlExpr>, over: &WindowType) -> Result<BoundOver> {
-        let name = &*written.to_uppercase();
+    fn bind_over(&mut self, written: &str, parts: &OverParts<'_>, over: &WindowType) -> Result<BoundOver> {
+        let name = with_nulls(&written.to_uppercase(), parts.nulls)?;
         let named: Vec<ast::NamedWindowDefinition> = self.parts.named_windows.clone();
         let clauses = window_clauses(over, &named, 0)?;
         let partition = self.bind_all(clauses.partition_by)?;
-        let order = clauses.order_by.iter().map(|key| Ok((self.bind(&key.expr)?, sort_key(0, key)?))).collect::<Result<_>>()?;
-        let (args, data_type) = self.over_function(name, written, call)?;
-        let is_rank = RANK_FUNCTIONS.contains(&name);
-        let bound = BoundOver {
-            function: name.to_string(),
-            args,
-            distinct: call.distinct,
-            filter: filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?,
-            data_type,
-            partition,
-            order,
-            frame: self.frame(clauses.frame, !clauses.order_by.is_empty())?,
+        let order: Vec<(Expr, SortKey)> =
+            clauses.order_by.iter().map(|key| Ok((self.bind(&key.expr)?, sort_key(0, key)?))).collect::<Result<_>>()?;
+        let filter = parts.filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
+        let is_place = PLACE_FUNCTIONS.contains(&name.as_str());
+        let frame = match clauses.frame {
+            _ if is_place => OverFrame::ROWS_TO_CURRENT,
+            frame => self.frame(frame, &order)?,
         };
-        if !is_rank && name != "LAG" {
+        // A frame that leaves its row out can be empty, as a filter can leave none.
+        let has_rows = filter.is_none() && frame.has_its_row();
+        let (args, data_type) = self.over_function(&name, written, &parts.call, has_rows)?;
+        let distinct = parts.call.distinct;
+        let bound = BoundOver { function: name, args, distinct, filter, data_type, partition, order, frame };
+        if !is_place {
             return Ok(bound);
         }
         if bound.distinct || bound.filter.is_some() {
-            return Err(Error::new(ErrorKind::Syntax, format!("DISTINCT and FILTER go with aggregates only, {name} is none")));
+            return Err(Error::new(ErrorKind::Syntax, format!("DISTINCT and FILTER go with aggregates only, {written} is none")));
         }
         if clauses.frame.is_some() {
-            let error = Error::new(ErrorKind::InvalidArgument, format!("{name} takes no ROWS or RANGE"));
+            let error = Error::new(ErrorKind::InvalidArgument, format!("{written} takes no ROWS or RANGE"));
             return Err(error.with_hint("leave the frame out"));
         }
         if bound.order.iter().all(|(key, _)| matches!(key, Expr::Literal { .. })) {
-            return Err(Error::new(ErrorKind::InvalidArgument, format!("{name} needs an ORDER BY of columns in OVER"))
-                .with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
+            return Err(Error::new(ErrorKind::InvalidArgument, format!("{written} needs an ORDER BY of columns in OVER"))
+                .with_hint(format!("write {written}() OVER (PARTITION BY … ORDER BY …)")));
         }
-        // ROW_NUMBER tells rows of one key apart, the others give them one result.
-        let frame = if name == "ROW_NUMBER" { OverFrame::ROWS_TO_CURRENT } else { OverFrame::RANGE_TO_CURRENT };
+        let frame = place_frame(&bound.function, &bound.args);
         Ok(BoundOver { frame, ..bound })
     }
 
-    /// Arguments and result type of the function.
-    fn over_function(&mut self, name: &str, written: &str, call: &Call<'_>) -> Result<(Vec<Expr>, DataType)> {
-        if RANK_FUNCTIONS.contains(&name) {
+    /// Arguments and result type of the function. `has_rows`: there is always a row that it looks at.
+    fn over_function(&mut self, name: &str, written: &str, call: &Call<'_>, has_rows: bool) -> Result<(Vec<Expr>, DataType)> {
+        if WITHOUT_ARGUMENTS.contains(&name) {
             if !call.args.is_empty() {
                 return Err(Error::new(ErrorKind::InvalidArgument, format!("{name} takes no arguments")));
             }
-            return Ok((Vec::new(), DataType::not_null(TypeKind::BigInt)));
+            let is_share = matches!(name, "PERCENT_RANK" | "CUME_DIST");
+            return Ok((Vec::new(), DataType::not_null(if is_share { TypeKind::Double } else { TypeKind::BigInt })));
         }
-        if BATCH_FUNCTIONS.contains(&name) {
-            return Err(Error::unsupported(format!("{name} over a stream")));
+        if name == "NTILE" {
+            let args = self.arguments(name, call)?;
+            let is_count = match args.as_slice() {
+                [Expr::Literal { value: Value::Int(buckets), .. }] => *buckets > 0,
+                [Expr::Literal { value: Value::BigInt(buckets), .. }] => *buckets > 0,
+                _ => false,
+            };
+            if !is_count {
+                return Err(Error::new(ErrorKind::InvalidArgument, "NTILE takes one constant number of buckets, from 1 on"));
+            }
+            return Ok((args, DataType::not_null(TypeKind::BigInt)));
         }
-        let Some(function) = self.binder.cx.functions.aggregate(name).cloned() else {
+        // What leaves NULLs out is typed like what does not.
+        let registered = if is_away(name) { name.trim_end_matches("_IGNORE_NULLS") } else { name };
+        let Some(function) = self.binder.cx.functions.aggregate(registered).cloned() else {
             return Err(match self.binder.cx.functions.scalar(name) {
                 Some(_) => Error::new(ErrorKind::Syntax, format!("OVER goes with aggregates only, {name} is none")),
                 None => self.binder.unknown_function(written),
             });
         };
         let args = if call.is_star(name) { Vec::new() } else { self.arguments(name, call)? };
-        function.bind(args, call.distinct, false).map_err(|error| match error.hint() {
+        function.bind(args, call.distinct, has_rows).map_err(|error| match error.hint() {
             Some(_) => error,
             None => error.with_hint(super::call::usage(function.signatures())),
         })
     }
-
-    fn frame(&mut self, frame: Option<&ast::WindowFrame>, ordered: bool) -> Result<OverFrame> {
-        let Some(ast::WindowFrame { units, start_bound, end_bound }) = frame else {
-            let all = OverFrame { end: FrameBound::UnboundedFollowing, ..OverFrame::RANGE_TO_CURRENT };
-            return Ok(if ordered { OverFrame::RANGE_TO_CURRENT } else { all });
-        };
-        let unit = match units {
-            ast::WindowFrameUnits::Rows => FrameUnit::Rows,
-            ast::WindowFrameUnits::Range => FrameUnit::Range,
-            ast::WindowFrameUnits::Groups => return Err(Error::unsupported("GROUPS in OVER").with_hint("use ROWS or RANGE")),
-        };
-        let start = self.frame_bound(start_bound, unit)?;
-        let end = end_bound.as_ref().map_or(Ok(FrameBound::CurrentRow), |end| self.frame_bound(end, unit))?;
-        Ok(OverFrame { unit, start, end })
-    }
-
-    fn frame_bound(&mut self, bound: &WindowFrameBound, unit: FrameUnit) -> Result<FrameBound> {
-        let mut distance = |expr: &SqlExpr| {
-            let bound = self.bind(expr)?;
-            let value = match self.binder.folded(bound)? {
-                Expr::Literal { value, .. } => value,
-                _ => Value::Null,
-            };
-            let distance = match (unit, value) {
-                (FrameUnit::Rows, Value::Int(rows)) => Some(i64::from(rows)),
-                (FrameUnit::Rows, Value::BigInt(rows)) => Some(rows),
-                (FrameUnit::Range, Value::IntervalDayTime(ms)) => Some(ms),
-                _ => None,
-            };
-            distance.filter(|distance| *distance >= 0).ok_or_else(|| {
-                let what = if unit == FrameUnit::Rows {
-                    "ROWS takes a number of rows"
-                } else {
-                    "RANGE takes an interval of days to seconds"
-                };
-                Error::new(ErrorKind::InvalidArgument, format!("{what}, constant and not negative")).at_node(expr)
-            })
-        };
-        Ok(match bound {
-            WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
-            WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
-            WindowFrameBound::Following(None) => FrameBound::UnboundedFollowing,
-            WindowFrameBound::Preceding(Some(expr)) => FrameBound::Preceding(distance(expr)?),
-            WindowFrameBound::Following(Some(expr)) => FrameBound::Following(distance(expr)?),
-        })
-    }
 }
 
-/// The clauses of a window; those of the window that it names come first.
-fn window_clauses<'e>(over: &'e WindowType, named: &'e [ast::NamedWindowDefinition], depth: usize) -> Result<WindowClauses<'e>> {
-    let (base, spec) = match over {
-        WindowType::NamedWindow(name) => (Some(name), None),
-        WindowType::WindowSpec(spec) => (spec.window_name.as_ref(), Some(spec)),
-    };
-    let base = match base {
-        Some(name) => named_clauses(name, named, depth)?,
-        None => WindowClauses::default(),
-    };
-    let Some(spec) = spec else { return Ok(base) };
-    Ok(extended(base, spec))
-}
-
-fn named_clauses<'e>(name: &ast::Ident, named: &'e [ast::NamedWindowDefinition], depth: usize) -> Result<WindowClauses<'e>> {
-    let found = named.iter().find(|definition| definition.0.value == name.value).filter(|_| depth < NAMED_DEPTH_MAX);
-    let Some(ast::NamedWindowDefinition(_, definition)) = found else {
-        let error = Error::new(ErrorKind::InvalidArgument, format!("window \"{}\" not found", name.value));
-        return Err(error
-            .with_hint("define it: WINDOW w AS (PARTITION BY … ORDER BY …)")
-            .at_span(super::query::ident_span(name)));
-    };
-    match definition {
-        NamedWindowExpr::NamedWindow(other) => named_clauses(other, named, depth + 1),
-        NamedWindowExpr::WindowSpec(spec) => {
-            let base = match &spec.window_name {
-                Some(other) => named_clauses(other, named, depth + 1)?,
-                None => WindowClauses::default(),
-            };
-            Ok(extended(base, spec))
+/// The function that treats NULLs as it is told to. Flink's FIRST_VALUE and LAST_VALUE leave them out when they are told nothing.
+fn with_nulls(name: &str, nulls: Option<NullTreatment>) -> Result<String> {
+    Ok(match (name, nulls) {
+        (_, None)
+        | ("FIRST_VALUE" | "LAST_VALUE", Some(NullTreatment::IgnoreNulls))
+        | ("NTH_VALUE" | "LAG" | "LEAD", Some(NullTreatment::RespectNulls)) => name.to_string(),
+        ("FIRST_VALUE" | "LAST_VALUE", Some(NullTreatment::RespectNulls)) => format!("{name}_RESPECT_NULLS"),
+        ("NTH_VALUE" | "LAG" | "LEAD", Some(NullTreatment::IgnoreNulls)) => format!("{name}_IGNORE_NULLS"),
+        (_, Some(treatment)) => {
+            let error = Error::new(ErrorKind::Syntax, format!("{treatment} does not go with {name}"));
+            return Err(error.with_hint("it goes with FIRST_VALUE, LAST_VALUE, NTH_VALUE, LAG and LEAD"));
         }
+    })
+}
+
+/// Whether the function gives the value of a row some rows away.
+fn is_away(name: &str) -> bool {
+    matches!(name, "LAG" | "LEAD" | "LAG_IGNORE_NULLS" | "LEAD_IGNORE_NULLS")
+}
+
+/// How far a function of places looks.
+fn place_frame(function: &str, args: &[Expr]) -> OverFrame {
+    let distance = match args.get(1) {
+        Some(Expr::Literal { value: Value::Int(distance), .. }) => i64::from(*distance),
+        Some(Expr::Literal { value: Value::BigInt(distance), .. }) => *distance,
+        _ => 1,
+    };
+    let rows = |start, end| OverFrame::new(FrameUnit::Rows, start, end);
+    match function {
+        // ROW_NUMBER tells rows of one key apart, the others give them one result.
+        "ROW_NUMBER" => OverFrame::ROWS_TO_CURRENT,
+        "RANK" | "DENSE_RANK" => OverFrame::RANGE_TO_CURRENT,
+        "LAG" => rows(FrameBound::Preceding(distance), FrameBound::CurrentRow),
+        "LEAD" => rows(FrameBound::CurrentRow, FrameBound::Following(distance)),
+        "LAG_IGNORE_NULLS" => OverFrame::ROWS_TO_CURRENT,
+        "LEAD_IGNORE_NULLS" => rows(FrameBound::CurrentRow, FrameBound::UnboundedFollowing),
+        _ => OverFrame::PARTITION,
     }
 }
 
-fn extended<'e>(base: WindowClauses<'e>, spec: &'e ast::WindowSpec) -> WindowClauses<'e> {
-    let ast::WindowSpec { window_name: _, partition_by, order_by, window_frame } = spec;
-    WindowClauses {
-        partition_by: if partition_by.is_empty() { base.partition_by } else { partition_by },
-        order_by: if order_by.is_empty() { base.order_by } else { order_by },
-        frame: window_frame.as_ref().or(base.frame),
-    }
+/// A window with its calls, and the one frame of all where there must be one.
+struct Window {
+    spec: OverSpec,
+    frame: Option<OverFrame>,
 }
 
 /// The calls over a plan, a node for each window, and the column of each call. Keys and arguments that are no columns are computed
@@ -253,38 +225,46 @@ pub(super) fn apply(plan: LogicalPlan, overs: Vec<BoundOver>) -> (LogicalPlan, V
         Expr::Column { index, .. } => *index,
         expr => width + position_of(&mut computed, expr.clone()),
     };
-    let mut windows: Vec<OverSpec> = Vec::new();
+    let mut windows: Vec<Window> = Vec::new();
     let mut calls: Vec<(usize, usize)> = Vec::new();
     for over in &overs {
-        let window = OverSpec {
+        let spec = OverSpec {
             partition_keys: over.partition.iter().map(&mut position).collect(),
             order_keys: over.order.iter().map(|(expr, key)| SortKey { column: position(expr), ..key.clone() }).collect(),
-            frame: over.frame,
             calls: Vec::new(),
         };
-        let same = |known: &OverSpec| OverSpec { calls: Vec::new(), ..known.clone() } == window;
-        let at = windows.iter().position(same).unwrap_or_else(|| {
-            windows.push(window.clone());
-            windows.len() - 1
-        });
-        let number = windows[at].calls.len();
-        windows[at].calls.push(AggregateCall {
+        let call = AggregateCall {
             function: over.function.clone(),
             args: over.args.iter().map(&mut position).collect(),
             arg_types: over.args.iter().map(Expr::data_type).collect(),
             distinct: over.distinct,
             filter: over.filter.as_ref().map(&mut position),
             data_type: over.data_type.clone(),
-            name: format!("w{at}$o{number}"),
+            name: String::new(),
+        };
+        let call = OverCall { frame: over.frame, call };
+        // Rows in the order of time come out once, those of each frame when it is complete; others are kept once for all frames.
+        let is_time = over.order.first().is_some_and(|(expr, _)| expr.data_type().time.is_some());
+        let frame = is_time.then(|| call.running_frame());
+        let same = |known: &Window| OverSpec { calls: Vec::new(), ..known.spec.clone() } == spec && known.frame == frame;
+        let at = windows.iter().position(same).unwrap_or_else(|| {
+            windows.push(Window { spec, frame });
+            windows.len() - 1
         });
-        calls.push((at, number));
+        let calls_of = &mut windows[at].spec.calls;
+        calls.push((at, calls_of.len()));
+        calls_of.push(call);
     }
     let mut plan = with_columns(plan, computed);
-    let mut firsts = Vec::with_capacity(windows.len());
-    for spec in windows {
+    let mut firsts = vec![0; windows.len()];
+    // Those in the order of time come first: what changes has no time.
+    let (timed, others): (Vec<usize>, Vec<usize>) = (0..windows.len()).partition(|at| windows[*at].frame.is_some());
+    for (order, at) in timed.into_iter().chain(others).enumerate() {
+        let mut spec = std::mem::take(&mut windows[at].spec);
+        spec.calls.iter_mut().enumerate().for_each(|(number, over)| over.call.name = format!("w{order}$o{number}"));
         let mut fields = plan.schema().fields.clone();
-        firsts.push(fields.len());
-        fields.extend(spec.calls.iter().map(|call| Field::new(call.name.clone(), call.data_type.clone())));
+        firsts[at] = fields.len();
+        fields.extend(spec.calls.iter().map(|over| Field::new(over.call.name.clone(), over.call.data_type.clone())));
         plan = LogicalPlan::Over { input: Box::new(plan), spec, schema: Arc::new(Schema::new(fields)) };
     }
     (plan, calls.into_iter().map(|(window, number)| firsts[window] + number).collect())

@@ -730,7 +730,7 @@ fn errors_name_and_show_the_place() {
 #[test]
 fn what_is_not_supported_is_named() {
     for (sql, construct) in [
-        ("SELECT NTILE(2) OVER (PARTITION BY c ORDER BY a) FROM s", "NTILE over a stream"),
+        ("SELECT SUM(a) OVER (ORDER BY c GROUPS 2 PRECEDING) FROM s", "GROUPS in OVER"),
         (
             "SELECT * FROM TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(ts), INTERVAL '5' SECOND)",
             "PARTITION BY in the table of TUMBLE",

@@ -84,15 +84,8 @@ fn followed(plan: LogicalPlan) -> Result<LogicalPlan> {
             let schema = changed(schema, |at| keys.get(at).is_some_and(|key| ends(*key)));
             LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl }
         }
-        LogicalPlan::Over { input, spec, schema } => {
-            if let Some(first) = spec.order_keys.first() {
-                let was_time = schema.field(first.column).data_type.time.is_some();
-                if was_time && ends(first.column) {
-                    check_time(&input, first.column, "ORDER BY of OVER")?;
-                }
-            }
-            LogicalPlan::Over { input, spec, schema: changed(schema, ends) }
-        }
+        // Ordered by what was a time, its results change: it needs none.
+        LogicalPlan::Over { input, spec, schema } => LogicalPlan::Over { input, spec, schema: changed(schema, ends) },
         LogicalPlan::Rank { input, spec, schema } => LogicalPlan::Rank { input, spec, schema: changed(schema, ends) },
         LogicalPlan::Unnest { input, spec, schema } => {
             let schema = changed(schema, |at| spec.kept.get(at).is_some_and(|column| ends(*column)));

@@ -11,7 +11,8 @@ use crate::error::Result;
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::plan::{LogicalPlan, PlannerContext, rank};
 use crate::stream_graph::{
-    OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec,
+    OverCall, OverFrame, OverSpec, RankSpec, UnnestSpec, WatermarkSpec, WindowAggregateSpec, WindowProperty, WindowSource,
+    WindowSpec,
 };
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
@@ -302,7 +303,7 @@ fn prune_window_aggregate(input: LogicalPlan, spec: WindowAggregateSpec, schema:
 /// Calls that nothing reads are not made; without any the node goes away.
 fn prune_over(input: LogicalPlan, spec: OverSpec, schema: &Schema, needed: &Columns) -> Pruned {
     let width = input.schema().len();
-    let (kept_calls, calls): (Vec<usize>, Vec<AggregateCall>) =
+    let (kept_calls, calls): (Vec<usize>, Vec<OverCall>) =
         spec.calls.into_iter().enumerate().map(|(at, call)| (width + at, call)).filter(|(at, _)| needed.contains(at)).unzip();
     let mut read: Columns = needed.range(..width).copied().collect();
     if calls.is_empty() {
@@ -311,14 +312,15 @@ fn prune_over(input: LogicalPlan, spec: OverSpec, schema: &Schema, needed: &Colu
         return input;
     }
     read.extend(spec.partition_keys.iter().copied().chain(spec.order_keys.iter().map(|key| key.column)));
-    read.extend(calls.iter().flat_map(call_columns));
+    read.extend(calls.iter().flat_map(|over| call_columns(&over.call)));
     let input = prune(input, &read).exactly(&read);
     let kept: Vec<usize> = read.into_iter().chain(kept_calls).collect();
+    let (frames, calls): (Vec<OverFrame>, Vec<AggregateCall>) = calls.into_iter().map(|over| (over.frame, over.call)).unzip();
+    let calls = frames.into_iter().zip(input.moved_calls(calls)).map(|(frame, call)| OverCall { frame, call }).collect();
     let spec = OverSpec {
         partition_keys: input.moved_all(&spec.partition_keys),
         order_keys: spec.order_keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect(),
-        frame: spec.frame,
-        calls: input.moved_calls(calls),
+        calls,
     };
     let plan = LogicalPlan::Over { input: Box::new(input.plan), spec, schema: Arc::new(schema.project(&kept)) };
     Pruned { plan, places: places(&kept, schema.len()) }

@@ -55,7 +55,7 @@ fn is_numbered(plan: &LogicalPlan) -> bool {
 /// The column of the number, when that is all that OVER computes.
 fn numbered(spec: &OverSpec, schema: &Schema, width: usize) -> Option<usize> {
     match spec.calls.as_slice() {
-        [call] if call.function == "ROW_NUMBER" && schema.len() == width + 1 => Some(width),
+        [over] if over.call.function == "ROW_NUMBER" && schema.len() == width + 1 => Some(width),
         _ => None,
     }
 }

@@ -1,0 +1,267 @@
+//! OVER ordered by event time whose frames go on after their row: a row comes out when the watermark has passed all rows that it looks
+//! at; at the end of the input all do.
+//!
+//! Rows that the watermark has passed are late: they are dropped and counted. Event time is held back by the rows that have not come out.
+//! Kept are the rows to come out and those that they, or rows to come, look at; all, where frames have no start.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow::compute;
+
+use super::evaluator::{Evaluator, range_key};
+use super::open_rows::OpenRows;
+use super::sections::{RangeKey, Section};
+use super::sorted_over::ordered_rows;
+use crate::error::Result;
+use crate::operators::late_rows::LateRows;
+use crate::operators::progress::Progress;
+use crate::operators::rank::RankKey;
+use crate::operators::window::time::{milliseconds, null_rowtime};
+use crate::runtime::state::RowId;
+use crate::runtime::{Operator, OperatorContext, Output, StateTable};
+use crate::stream_graph::{FrameUnit, OverOperatorSpec};
+use crate::types::{Batch, DataType, InputNumber, TypeKind, Watermark, WatermarkStep};
+
+/// OVER ordered by event time whose frames go on after their row.
+pub(super) struct FrameOver<K> {
+    rowtime: usize,
+    /// Digits of the rowtime.
+    precision: u8,
+    looks: Looks,
+    key: Option<RangeKey>,
+    rows: OpenRows<K>,
+    evaluator: Evaluator,
+    progress: Progress,
+    /// Partitions by when one more of their rows counts, one entry a row.
+    due: BTreeMap<i64, Vec<u32>>,
+    /// When rows of partitions can be forgotten.
+    cleanups: BTreeMap<i64, Vec<u32>>,
+    late: LateRows,
+}
+
+/// How far rows look, over all calls.
+struct Looks {
+    /// Rows after; none = all.
+    rows_after: Option<usize>,
+    /// Milliseconds after.
+    time_after: i64,
+    /// Rows before; none = all.
+    rows_before: Option<usize>,
+    /// Milliseconds before.
+    time_before: Option<i64>,
+}
+
+impl Looks {
+    fn of(spec: &OverOperatorSpec) -> Self {
+        let mut looks = Looks { rows_after: Some(0), time_after: 0, rows_before: Some(0), time_before: None };
+        for over in &spec.over.calls {
+            let (before, after) = (over.frame.start.before(), over.frame.end.after());
+            let is_rows = over.frame.unit == FrameUnit::Rows;
+            let further = |known: Option<usize>, distance: Option<i64>| {
+                let distance = if is_rows { distance } else { distance.map(|_| 0) };
+                Some(known?.max(distance?.max(0) as usize))
+            };
+            (looks.rows_after, looks.rows_before) = (further(looks.rows_after, after), further(looks.rows_before, before));
+            if !is_rows {
+                looks.time_after = looks.time_after.max(after.unwrap_or(0));
+                looks.time_before = looks.time_before.max(before);
+            }
+        }
+        looks
+    }
+}
+
+impl<K: RankKey> FrameOver<K> {
+    /// From its spec; `rowtime` is the first order key.
+    pub(super) fn new(spec: &OverOperatorSpec, rowtime: usize, context: &OperatorContext) -> Result<Self> {
+        let precision = match spec.input.field(rowtime).data_type.kind {
+            TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => precision,
+            _ => 3,
+        };
+        Ok(FrameOver {
+            rowtime,
+            precision,
+            looks: Looks::of(spec),
+            key: range_key(&spec.over),
+            rows: OpenRows::new(ordered_rows(spec, false, context.max_parallelism)?),
+            evaluator: Evaluator::new(&spec.over, &context.environment.functions)?,
+            progress: Progress::new(i64::MIN, context.key_groups),
+            due: BTreeMap::new(),
+            cleanups: BTreeMap::new(),
+            late: LateRows::new(context),
+        })
+    }
+
+    /// Schedules the rows that were restored.
+    fn load(&mut self) -> Result<()> {
+        for (group, ids) in self.rows.take_restored() {
+            let times = self.times(&ids)?;
+            // Those that counted and did not come out count again: they are due at once.
+            times.iter().for_each(|time| self.schedule(group, *time));
+            self.rows.open(&times);
+        }
+        Ok(())
+    }
+
+    fn times(&self, ids: &[RowId]) -> Result<Vec<i64>> {
+        milliseconds(&self.rows.table.store().take_columns(ids, &[self.rowtime])?[0], self.precision)
+    }
+
+    fn schedule(&mut self, group: u32, time: i64) {
+        if self.looks.rows_after.is_some() {
+            self.due.entry(time.saturating_add(self.looks.time_after)).or_default().push(group);
+        }
+    }
+
+    fn add(&mut self, batch: &Batch, steps: &[WatermarkStep]) -> Result<()> {
+        if batch.column(self.rowtime).null_count() > 0 {
+            return Err(null_rowtime());
+        }
+        let mut times = milliseconds(batch.column(self.rowtime), self.precision)?;
+        let (mut watermark, mut steps) = (self.progress.time, steps.iter().peekable());
+        let mut in_time = Vec::with_capacity(times.len());
+        for (row, time) in times.iter().enumerate() {
+            while let Some(step) = steps.next_if(|step| step.rows_before as usize <= row) {
+                watermark = watermark.max(step.watermark.0);
+            }
+            in_time.push(*time > watermark);
+            if *time <= watermark {
+                self.late.add(row, watermark, *time);
+            }
+        }
+        let batch = if in_time.iter().all(|in_time| *in_time) {
+            batch.clone()
+        } else {
+            let mut kept = in_time.iter();
+            times.retain(|_| kept.next().is_some_and(|kept| *kept));
+            batch.filter(&BooleanArray::from(in_time))?
+        };
+        for (group, time) in self.rows.add(&batch)?.into_iter().zip(&times) {
+            self.schedule(group, *time);
+        }
+        self.rows.open(&times);
+        Ok(())
+    }
+
+    /// The watermark is here now: what comes out.
+    fn advance(&mut self, watermark: i64) -> Result<Option<Batch>> {
+        self.progress.time = self.progress.time.max(watermark);
+        let mut groups = Vec::new();
+        while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= watermark) {
+            for group in first.remove() {
+                self.rows.counted[group as usize] += 1;
+                groups.push(group);
+            }
+        }
+        let is_end = watermark == i64::MAX;
+        if is_end {
+            groups = self.rows.table.groups();
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        let section = |group: &u32| {
+            let from = self.rows.emitted[*group as usize];
+            let complete = match self.looks.rows_after {
+                _ if is_end => self.rows.table.len(*group),
+                Some(after) => self.rows.counted[*group as usize].saturating_sub(after),
+                None => 0,
+            };
+            Section { group: *group, from, to: complete.max(from) }
+        };
+        let sections: Vec<Section> = groups.iter().map(section).filter(|section| section.from < section.to).collect();
+        let out = if sections.is_empty() { None } else { Some(self.evaluate(&sections)?) };
+        while let Some(first) = self.cleanups.first_entry().filter(|first| *first.key() <= watermark) {
+            groups.extend(first.remove());
+        }
+        self.forget(groups)?;
+        Ok(out)
+    }
+
+    /// The rows of sections come out.
+    fn evaluate(&mut self, sections: &[Section]) -> Result<Batch> {
+        let results = self.evaluator.evaluate(&self.rows.table, sections, true)?;
+        let times = self.times(&results.ids)?;
+        self.rows.close(&times);
+        for (number, section) in sections.iter().enumerate() {
+            self.rows.emitted[section.group as usize] = section.to;
+            let last = times[results.starts[number + 1] - 1];
+            if let (Some(before), Some(_)) = (self.looks.time_before, self.looks.rows_before) {
+                self.cleanups.entry(last.saturating_add(before)).or_default().push(section.group);
+            }
+        }
+        let mut columns = self.rows.table.store().take(&results.ids)?;
+        columns.extend(results.values);
+        Ok(Batch::new(columns, results.ids.len()))
+    }
+
+    /// Forgets the rows of these partitions that no row looks at any more.
+    fn forget(&mut self, mut groups: Vec<u32>) -> Result<()> {
+        let Some(rows_before) = self.looks.rows_before else { return Ok(()) };
+        groups.sort_unstable();
+        groups.dedup();
+        let reached = self.first_in_reach(&groups)?;
+        for (group, reached) in groups.iter().zip(reached) {
+            let unneeded = self.rows.emitted[*group as usize].saturating_sub(rows_before).min(reached);
+            self.rows.forget(*group, unneeded);
+        }
+        self.rows.table.release(&groups);
+        Ok(())
+    }
+
+    /// For each partition the position of the first row that is in reach by its time of one to come out.
+    fn first_in_reach(&self, groups: &[u32]) -> Result<Vec<usize>> {
+        let (Some(before), Some(key)) = (self.looks.time_before, self.key) else { return Ok(vec![usize::MAX; groups.len()]) };
+        let first = |group: &u32| self.rows.table.entries(*group, self.rows.emitted[*group as usize]).next();
+        let ids: Vec<RowId> = groups.iter().map(|group| first(group).map_or(RowId::NONE, |(_, id)| id)).collect();
+        let column = Arc::clone(&self.rows.table.store().take_columns(&ids, &[self.rowtime])?[0]);
+        // Rows to come are behind the watermark.
+        let next = self.progress.time.saturating_add(1);
+        let waiting: Vec<Option<i64>> = {
+            let known: Vec<RowId> = ids.iter().copied().filter(|id| id.is_some()).collect();
+            let mut times = self.times(&known)?.into_iter();
+            ids.iter().map(|id| if id.is_some() { times.next() } else { None }).collect()
+        };
+        let units = DataType::units_per_ms(self.precision);
+        let earliest = waiting.iter().map(|time| time.map_or(next, |time| time.min(next)).saturating_mul(units));
+        let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(earliest));
+        let keys = key.after(&compute::cast(&keys, column.data_type())?, -before, 0, &self.rows.table)?;
+        Ok(groups
+            .iter()
+            .enumerate()
+            .map(|(row, group)| self.rows.table.position(*group, &K::of(keys.bytes(row)), false))
+            .collect())
+    }
+
+    /// Event time behind the operator: no row comes out later that is not after it.
+    fn held_back(&self, watermark: i64) -> Watermark {
+        Watermark(self.rows.earliest_open().map_or(watermark, |time| watermark.min(time.saturating_sub(1))))
+    }
+}
+
+impl<K: RankKey> Operator for FrameOver<K> {
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
+
+    fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
+        self.load()?;
+        let steps = batch.take_steps();
+        self.add(&batch, steps.as_slice())?;
+        self.late.give_out(input, &batch, output)?;
+        steps.last().map_or(Ok(()), |watermark| self.process_watermark(watermark, output))
+    }
+
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        self.load()?;
+        if let Some(rows) = self.advance(watermark.0)? {
+            output.batch(rows)?;
+        }
+        output.watermark(self.held_back(watermark.0))
+    }
+
+    fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
+        vec![("rows", &mut self.rows), ("marks", &mut self.evaluator), ("progress", &mut self.progress)]
+    }
+}

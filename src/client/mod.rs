@@ -34,6 +34,8 @@ mod watermarks;
 
 #[cfg(test)]
 mod checkpoint_tests;
+#[cfg(test)]
+mod watermark_tests;
 
 pub use embedded::{EmbeddedTable, ScalarFn};
 pub use entry::main;

@@ -186,6 +186,12 @@ impl SourceOperator for TableSource {
         if self.remaining == Some(0) {
             return Poll::Ready(Ok(SourceStatus::End));
         }
+        if std::mem::take(&mut self.reading.restored)
+            && let Some(interval) = self.emit_interval_ms
+        {
+            // What had not been told yet is told now.
+            self.emit_at_ms = Some(self.now_ms().saturating_add_unsigned(interval));
+        }
         if self.alignment.as_ref().is_some_and(|alignment| alignment.all_wait(&self.reading.splits)) {
             return Poll::Pending; // the next limit comes as mail to the task
         }

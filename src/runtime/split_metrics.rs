@@ -87,7 +87,9 @@ impl SourceMetrics {
         progress.rows += rows;
         progress.watermark = shown(watermark);
         progress.last_row_ms = Some(now_ms);
-        progress.state = SplitState::Active;
+        if progress.state == SplitState::Idle {
+            progress.state = SplitState::Active;
+        }
     }
 
     /// A split has a watermark of its own, without rows.

@@ -10,8 +10,8 @@ use crate::clock::{Clock, SystemClock, VirtualClock};
 use crate::config::Configuration;
 use crate::error::ErrorKind;
 use crate::expr::Expr;
-use crate::runtime::{Output, SourceOperator, Split};
-use crate::stream_graph::{OperatorSpec, Partitioner, SourceSpec, WatermarkSpec};
+use crate::runtime::{OperatorMetrics, Output, SourceOperator, Split, SplitProgress};
+use crate::stream_graph::{OperatorSpec, Partitioner, SourceSpec, WatermarkAlignment, WatermarkSpec};
 use crate::testing::connectors::{Scripted, ScriptedConnectors, Written};
 use crate::testing::job::TestJob;
 use crate::testing::operator_harness::environment;
@@ -161,6 +161,84 @@ async fn an_idle_split_is_left_out_after_its_timeout() {
     assert_eq!(text(&connectors.written("s")).lines().last(), Some("WATERMARK 500"));
     handles[0].cancel();
     handles[0].ended().await;
+}
+
+/// A source over scripted splits, outside of any task.
+fn source_of(spec: &SourceSpec, clock: &Arc<VirtualClock>, splits: Vec<Vec<Scripted>>) -> TableSource {
+    let connectors = ScriptedConnectors::default();
+    let count = splits.len() as u64;
+    connectors.set("t", splits);
+    let environment = environment(Arc::clone(clock) as Arc<dyn Clock>, &connectors);
+    let mut context = crate::testing::operator_harness::context(0, 1, &Configuration::default(), &environment);
+    context.metrics = Arc::new(OperatorMetrics::new(&OperatorSpec::Source(Box::new(spec.clone()))));
+    let mut source = TableSource::new(spec, &context).unwrap();
+    source.add_splits((0..count).map(|id| Split { id: SplitId(id), state: String::new() }).collect()).unwrap();
+    source
+}
+
+/// Splits as the JobMaster hears of them: name, watermark, rows, state.
+fn told(source: &TableSource) -> Vec<String> {
+    let told = source.reading.metrics.source.as_ref().unwrap().snapshot();
+    let text = |split: &SplitProgress| {
+        let watermark = if split.watermark == i64::MIN { "none".to_string() } else { split.watermark.to_string() };
+        format!("{} {watermark} {} {:?}", split.name, split.rows, split.state)
+    };
+    told.splits.values().map(text).chain([format!("{} rows, {} finished", told.rows, told.finished)]).collect()
+}
+
+#[test]
+fn a_split_beside_others_is_left_out_by_default_and_told() {
+    let clock = VirtualClock::new(0);
+    let mut spec = table();
+    spec.watermark.as_mut().unwrap().timing.idle_timeout_ms = Some(60_000);
+    let mut source = source_of(&spec, &clock, vec![vec![rows("500 | a")], vec![rows("10 | x"), Scripted::Stall]]);
+    (0..3).for_each(|_| drop(poll(&mut source)));
+    assert_eq!(told(&source), ["split 0 500 1 Active", "split 1 10 1 Active", "2 rows, 0 finished"]);
+    assert_eq!(source.next_processing_timer(), Some(60_000));
+    clock.advance_to(60_000);
+    let mut seen = Seen::default();
+    source.process_time(60_000, &mut seen).unwrap();
+    assert_eq!(seen.0, "WATERMARK 500\n", "both are idle: the furthest counts");
+    assert_eq!(told(&source), ["split 0 500 1 Idle", "split 1 10 1 Idle", "2 rows, 0 finished"]);
+    let mut alone = source_of(&spec, &clock, vec![vec![rows("500 | a"), Scripted::Stall]]);
+    (0..3).for_each(|_| drop(poll(&mut alone)));
+    assert_eq!(alone.next_processing_timer(), None, "nothing goes on without it");
+}
+
+#[test]
+fn periodic_watermarks_are_told_by_the_clock() {
+    let clock = VirtualClock::new(0);
+    let mut spec = table();
+    spec.watermark.as_mut().unwrap().timing.emit_interval_ms = Some(200);
+    let mut source = source_of(&spec, &clock, vec![vec![rows("10 | a\n30 | b"), rows("20 | c"), Scripted::Stall]]);
+    assert!(!poll(&mut source).contains("WATERMARK") && !poll(&mut source).contains("WATERMARK"));
+    assert_eq!(source.next_processing_timer(), Some(200));
+    let mut seen = Seen::default();
+    source.process_time(200, &mut seen).unwrap();
+    assert_eq!((seen.0.as_str(), source.next_processing_timer()), ("WATERMARK 30\n", None));
+}
+
+#[test]
+fn splits_that_are_ahead_of_their_group_wait() {
+    let clock = VirtualClock::new(0);
+    let mut spec = table();
+    let alignment = WatermarkAlignment { group: "g".to_string(), max_drift_ms: 100, update_interval_ms: 1_000 };
+    spec.watermark.as_mut().unwrap().timing.alignment = Some(alignment);
+    let fast = vec![rows("500 | a"), rows("900 | b")];
+    let slow = vec![rows("10 | x"), rows("20 | y"), rows("700 | z"), Scripted::Stall];
+    let mut source = source_of(&spec, &clock, vec![fast, slow]);
+    assert_eq!((source.alignment_interval_ms(), source.waited_for()), (Some(1_000), Some(Watermark(0))));
+    (0..8).for_each(|_| drop(poll(&mut source)));
+    assert_eq!(told(&source), ["split 0 500 1 Paused", "split 1 10 1 Paused", "2 rows, 0 finished"], "nobody knows the others");
+    source.set_limit(Watermark(100));
+    (0..8).for_each(|_| drop(poll(&mut source)));
+    assert_eq!(told(&source), ["split 0 500 1 Paused", "split 1 700 3 Paused", "4 rows, 0 finished"]);
+    source.set_limit(Watermark(600));
+    (0..8).for_each(|_| drop(poll(&mut source)));
+    assert_eq!(told(&source), ["split 0 900 2 Paused", "split 1 700 3 Paused", "5 rows, 0 finished"]);
+    source.set_limit(Watermark::MAX);
+    (0..8).for_each(|_| drop(poll(&mut source)));
+    assert_eq!(told(&source), ["split 0 900 2 Active", "split 1 700 3 Active", "5 rows, 0 finished"], "none waits");
 }
 
 #[tokio::test]

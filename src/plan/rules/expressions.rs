@@ -53,6 +53,20 @@ pub(super) fn is_deterministic(expr: &Expr, functions: &FunctionRegistry) -> boo
     call_is && expr.children().into_iter().all(|child| is_deterministic(child, functions))
 }
 
+/// Whether it gives the same value for the same row and the same watermark: then a join may leave it to the side that it reads, where event time
+/// is that of the side.
+pub(super) fn depends_on_row_and_time(expr: &Expr, functions: &FunctionRegistry) -> bool {
+    match expr {
+        Expr::Call { function, args, .. } if function == CURRENT_WATERMARK => {
+            args.iter().all(|arg| depends_on_row_and_time(arg, functions))
+        }
+        Expr::Call { function, .. } if functions.scalar(function).is_some_and(|function| !function.is_deterministic()) => false,
+        expr => expr.children().into_iter().all(|child| depends_on_row_and_time(child, functions)),
+    }
+}
+
+const CURRENT_WATERMARK: &str = "CURRENT_WATERMARK";
+
 /// Whether evaluating it again costs nothing.
 pub(super) fn is_trivial(expr: &Expr) -> bool {
     matches!(expr, Expr::Column { .. } | Expr::Literal { .. })

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::expressions::{conjunction, conjuncts, filtered, is_deterministic, is_true, shifted};
+use super::expressions::{conjunction, conjuncts, depends_on_row_and_time, filtered, is_true, shifted};
 use super::factor_terms::factored;
 use super::null_rejection::rejects_nulls;
 use super::push_filters::push_some;
@@ -66,7 +66,7 @@ fn inner_where_possible(join_type: JoinType, above: &[Expr], left_width: usize, 
 }
 
 fn distribute(join_type: JoinType, condition: Vec<Expr>, above: Vec<Expr>, width: usize, cx: &PlannerContext) -> Terms {
-    let movable = |term: &Expr| is_deterministic(term, cx.functions);
+    let movable = |term: &Expr| depends_on_row_and_time(term, cx.functions);
     let (from_above, stay): (Vec<Expr>, Vec<Expr>) = above.into_iter().partition(movable);
     let mut terms = Terms { above: stay, left: Vec::new(), right: Vec::new(), condition: Vec::new() };
     let mut within: Vec<Expr> = condition;

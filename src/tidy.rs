@@ -53,7 +53,7 @@ fn sources() -> Vec<(String, String)> {
 fn is_test_file(name: &str) -> bool {
     name.ends_with("/tests.rs")
         || name.contains("/tests/")
-        || name.contains("/fuzz/")
+        || name.contains("fuzz/")
         || name.ends_with("tidy.rs")
         || name.ends_with("_tests.rs")
         || name.ends_with("/testing.rs")

@@ -216,7 +216,7 @@ impl SplitWatermarks {
     }
 
     /// How many splits are open.
-    pub fn len(&self) -> usize {
+    pub fn num_open(&self) -> usize {
         self.splits.len()
     }
 

@@ -31,7 +31,7 @@ impl Aligned {
 
     /// Whether there are splits and all of them wait.
     pub(super) fn all_wait(&self, splits: &SplitWatermarks) -> bool {
-        !self.paused.is_empty() && self.paused.len() == splits.len()
+        !self.paused.is_empty() && self.paused.len() == splits.num_open()
     }
 
     /// Looks again which splits wait; gives those for which that has changed.

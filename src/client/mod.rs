@@ -36,6 +36,7 @@ mod watermarks;
 mod checkpoint_tests;
 #[cfg(test)]
 mod watermark_tests;
+#[cfg(test)]
 mod window_fuzz;
 
 pub use embedded::{EmbeddedTable, ScalarFn};

@@ -45,9 +45,10 @@ enum Outcome {
     Failed,
 }
 
-/// Whether a DECIMAL is in it: one that overflows is NULL and, as in Flink, its type does not say so.
-fn has_decimal(expr: &Expr) -> bool {
-    matches!(expr.data_type().kind, TypeKind::Decimal(..)) || expr.children().into_iter().any(has_decimal)
+/// Whether it can be NULL though its type does not say so, as in Flink: a DECIMAL that overflows, a text padded to less than nothing.
+fn hides_null(expr: &Expr) -> bool {
+    let pads = matches!(expr, Expr::Call { function, .. } if ["LPAD", "RPAD"].contains(&function.as_str()));
+    pads || matches!(expr.data_type().kind, TypeKind::Decimal(..)) || expr.children().into_iter().any(hides_null)
 }
 
 fn evaluate(expr: &Expr, columns: &[ArrayRef], num_rows: usize, registry: &FunctionRegistry) -> Result<Vec<Value>> {
@@ -55,7 +56,7 @@ fn evaluate(expr: &Expr, columns: &[ArrayRef], num_rows: usize, registry: &Funct
     let data_type = expr.data_type();
     assert_eq!(array.len(), num_rows, "a value for each row");
     assert_eq!(array.data_type(), &data_type.to_arrow(), "the Arrow form of {data_type}");
-    let full = data_type.nullable || array.logical_null_count() == 0 || has_decimal(expr);
+    let full = data_type.nullable || array.logical_null_count() == 0 || hides_null(expr);
     assert!(full, "no NULL where the type says NOT NULL");
     Ok((0..num_rows).map(|row| array_to_value(&array, row, &data_type)).collect())
 }

@@ -143,6 +143,11 @@ pub trait GroupsAccumulator: Send {
 
     /// Bytes held.
     fn bytes(&self) -> usize;
+
+    /// Whether results hang on the order in which rows come.
+    fn depends_on_order(&self) -> bool {
+        false
+    }
 }
 
 /// All functions that a session knows, by name. Cheap to clone; user functions shadow nothing (a taken name is an error).

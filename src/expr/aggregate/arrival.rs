@@ -205,4 +205,8 @@ impl GroupsAccumulator for Arrival {
     fn bytes(&self) -> usize {
         self.groups.capacity() * size_of::<Values>() + self.value_bytes
     }
+
+    fn depends_on_order(&self) -> bool {
+        true
+    }
 }

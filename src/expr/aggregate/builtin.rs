@@ -268,10 +268,14 @@ impl AggregateFunction for Builtin {
                 TypeKind::Decimal(_, scale) => DataType::new(TypeKind::Decimal(38, scale), nullable),
                 kind => DataType::new(kind, nullable),
             },
-            Builtin::Avg | Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp => match arg.kind {
-                TypeKind::Decimal(_, scale) => DataType::new(TypeKind::Decimal(38, scale.max(AVERAGE_SCALE_MIN)), nullable),
-                kind => DataType::new(kind, nullable),
-            },
+            Builtin::Avg | Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp => {
+                // Of one row alone there is no sample, whatever Flink's type says.
+                let nullable = nullable || matches!(self, Builtin::StddevSamp | Builtin::VarSamp);
+                match arg.kind {
+                    TypeKind::Decimal(_, scale) => DataType::new(TypeKind::Decimal(38, scale.max(AVERAGE_SCALE_MIN)), nullable),
+                    kind => DataType::new(kind, nullable),
+                }
+            }
             Builtin::Min | Builtin::Max | Builtin::FirstValue | Builtin::LastValue | Builtin::SingleValue => {
                 arg.with_nullable(nullable)
             }
@@ -290,11 +294,8 @@ impl AggregateFunction for Builtin {
                 DataType::nullable(if aggregate.cardinality { TypeKind::BigInt } else { TypeKind::Bitmap })
             }
             Builtin::BoolAnd | Builtin::BoolOr => arg.with_nullable(nullable),
-            // As in Flink the nullability is that of the argument, groups or not.
-            Builtin::ArrayAgg => {
-                let nullable = arg.nullable;
-                DataType::new(TypeKind::Array(Box::new(arg)), nullable)
-            }
+            // Flink says of all rows, and behind a FILTER, what is true of groups alone.
+            Builtin::ArrayAgg => DataType::new(TypeKind::Array(Box::new(arg)), nullable),
         };
         Ok((args, result))
     }

@@ -1,12 +1,14 @@
 //! DISTINCT: one table of (group, value) shared by all aggregates over the same arguments, whatever their filters.
 //!
 //! While rows only come, each entry has a bit for each aggregate that has seen the value; where rows are taken back, a count for each.
-//! An aggregate gets a value when its bit or count rises from 0, and gives it back when the count falls to 0.
+//! An aggregate gets a value when its bit or count rises from 0, and gives it back when the count falls to 0. For one that depends on the order
+//! of its values (ARRAY_AGG, LISTAGG) each entry also keeps when it got the value, so that a restored one has them in the same order.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
 use arrow::buffer::{BooleanBuffer, OffsetBuffer};
+use arrow::compute;
 use arrow::datatypes::{DataType, Int64Type, UInt32Type};
 
 use super::GroupKeys;
@@ -23,6 +25,7 @@ pub(super) const DISTINCT_CALLS_MAX: usize = 64;
 pub(super) struct Distinct {
     entries: GroupKeys,
     marks: Marks,
+    arrivals: Arrivals,
     inner: Vec<Box<dyn GroupsAccumulator>>,
     value_types: Vec<DataType>,
     num_groups: usize,
@@ -40,14 +43,56 @@ enum Marks {
     Counts(Vec<i64>),
 }
 
+/// When each aggregate got the value of each entry, for those that depend on it.
+#[derive(Default)]
+struct Arrivals {
+    /// The aggregates that depend on the order.
+    calls: Vec<usize>,
+    /// Numbers of arrival, those of an entry side by side.
+    of_entries: Vec<i64>,
+    next: i64,
+}
+
+impl Arrivals {
+    fn resize(&mut self, entries: usize) {
+        self.of_entries.resize(entries * self.calls.len(), 0);
+    }
+
+    fn place(&self, call: usize, slot: u32) -> Option<usize> {
+        let ordered = self.calls.iter().position(|ordered| *ordered == call)?;
+        Some(slot as usize * self.calls.len() + ordered)
+    }
+
+    /// Numbers the entries that an aggregate gets now, in their order.
+    fn number(&mut self, call: usize, slots: impl Iterator<Item = u32>) {
+        if self.calls.contains(&call) {
+            for slot in slots {
+                if let Some(place) = self.place(call, slot) {
+                    self.of_entries[place] = self.next;
+                    self.next += 1;
+                }
+            }
+        }
+    }
+
+    /// The numbers of entries, of an aggregate that depends on them.
+    fn of(&self, call: usize, slots: &[u32]) -> Int64Array {
+        let number = |slot: &u32| self.place(call, *slot).map_or(0, |place| self.of_entries[place]);
+        Int64Array::from_iter_values(slots.iter().map(number))
+    }
+}
+
 impl Distinct {
     /// Over arguments of these Arrow types, feeding these accumulators.
     pub(super) fn new(value_types: Vec<DataType>, inner: Vec<Box<dyn GroupsAccumulator>>, retractable: bool) -> Result<Self> {
         assert!(inner.len() <= DISTINCT_CALLS_MAX);
+        let ordered = inner.iter().enumerate().filter(|(_, inner)| inner.depends_on_order()).map(|(call, _)| call);
+        let arrivals = Arrivals { calls: ordered.collect(), ..Arrivals::default() };
         let key_types: Vec<DataType> = std::iter::once(DataType::UInt32).chain(value_types.iter().cloned()).collect();
         Ok(Distinct {
             entries: GroupKeys::new(&key_types)?,
             marks: if retractable { Marks::Counts(Vec::new()) } else { Marks::Bits(Vec::new()) },
+            arrivals,
             inner,
             value_types,
             num_groups: 0,
@@ -64,6 +109,7 @@ impl Distinct {
         hash_columns(&columns, groups.len(), &mut self.hashes);
         self.entries.assign(&columns, &self.hashes, &mut self.slots)?;
         self.count_fresh(groups);
+        self.arrivals.resize(self.entries.num_groups());
         let width = self.inner.len();
         match &mut self.marks {
             Marks::Bits(bits) => bits.resize(self.entries.num_groups(), 0),
@@ -101,6 +147,7 @@ impl Distinct {
                 let new = new_marks(bits, &self.slots, &filters);
                 for (call, inner) in self.inner.iter_mut().enumerate() {
                     let changed = BooleanBuffer::collect_bool(new.len(), |row| new[row] >> call & 1 == 1);
+                    self.arrivals.number(call, changed.set_indices().map(|row| self.slots[row]));
                     inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
                 }
             }
@@ -117,6 +164,8 @@ impl Distinct {
                         *count += if retract { -1 } else { 1 };
                         *count == if retract { 0 } else { 1 }
                     });
+                    // One that is given back is numbered too, which nobody sees.
+                    self.arrivals.number(call, changed.set_indices().map(|row| slots[row]));
                     inner.update(groups, args, Some(&BooleanArray::new(changed, None)), kinds)?;
                 }
             }
@@ -175,10 +224,12 @@ impl Distinct {
         self.inner[call].evaluate(groups)
     }
 
-    /// The state: a list of values for each argument, then a list of marks for each aggregate.
+    /// The state: a list of values for each argument, then a list of marks for each aggregate, then one of numbers for each that depends
+    /// on the order.
     pub(super) fn state_types(&self) -> Vec<DataType> {
         let values = self.value_types.iter().cloned().map(list_type);
-        values.chain(self.inner.iter().map(|_| list_type(DataType::Int64))).collect()
+        let numbers = self.inner.iter().map(|_| ()).chain(self.arrivals.calls.iter().map(|_| ()));
+        values.chain(numbers.map(|()| list_type(DataType::Int64))).collect()
     }
 
     /// The state of these groups.
@@ -196,19 +247,21 @@ impl Distinct {
             };
             state.push(list(Arc::new(Int64Array::from_iter_values(slots.iter().map(mark))), offsets.clone())?);
         }
+        for call in &self.arrivals.calls {
+            state.push(list(Arc::new(self.arrivals.of(*call, &slots)), offsets.clone())?);
+        }
         Ok(state)
     }
 
     /// Merges state: every value that an aggregate has not seen yet is given to it.
     pub(super) fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
         let lengths = state[0].as_list::<i32>();
-        let owners: Vec<u32> = groups
-            .iter()
-            .enumerate()
-            .flat_map(|(row, group)| std::iter::repeat_n(*group, lengths.value_length(row) as usize))
-            .collect();
+        let rows: Vec<u32> =
+            (0..groups.len()).flat_map(|row| std::iter::repeat_n(row as u32, lengths.value_length(row) as usize)).collect();
+        let owners: Vec<u32> = rows.iter().map(|row| groups[*row as usize]).collect();
         let flat: Vec<ArrayRef> = state.iter().map(|column| elements(column.as_list::<i32>())).collect();
-        let (values, marks) = flat.split_at(self.value_types.len());
+        let (values, numbers) = flat.split_at(self.value_types.len());
+        let (marks, arrivals) = numbers.split_at(self.inner.len());
         self.assign(&owners, values)?;
         let width = self.inner.len();
         for (call, inner) in self.inner.iter_mut().enumerate() {
@@ -228,7 +281,18 @@ impl Distinct {
                     former <= 0 && *count > 0
                 }),
             };
-            inner.update(&owners, values, Some(&BooleanArray::new(new, None)), None)?;
+            let Some(ordered) = self.arrivals.calls.iter().position(|ordered| *ordered == call) else {
+                inner.update(&owners, values, Some(&BooleanArray::new(new, None)), None)?;
+                continue;
+            };
+            let arrived = arrivals[ordered].as_primitive::<Int64Type>().values();
+            let mut entries: Vec<u32> = new.set_indices().map(|entry| entry as u32).collect();
+            entries.sort_by_key(|entry| (rows[*entry as usize], arrived[*entry as usize]));
+            self.arrivals.number(call, entries.iter().map(|entry| slots[*entry as usize]));
+            let owners: Vec<u32> = entries.iter().map(|entry| owners[*entry as usize]).collect();
+            let entries = UInt32Array::from(entries);
+            let values = values.iter().map(|column| compute::take(column, &entries, None)).collect::<Result<Vec<_>, _>>()?;
+            inner.update(&owners, &values, None, None)?;
         }
         Ok(())
     }
@@ -268,6 +332,7 @@ impl Distinct {
             Marks::Counts(counts) => counts.capacity() * size_of::<i64>(),
         };
         marks
+            + self.arrivals.of_entries.capacity() * size_of::<i64>()
             + self.sizes.capacity() * size_of::<u32>()
             + self.entries.bytes()
             + self.inner.iter().map(|inner| inner.bytes()).sum::<usize>()

@@ -75,6 +75,10 @@ impl GroupsAccumulator for FirstLast {
     fn bytes(&self) -> usize {
         self.values.bytes()
     }
+
+    fn depends_on_order(&self) -> bool {
+        true
+    }
 }
 
 /// The one value of all groups, NULL included; a second one is an error.

@@ -23,6 +23,8 @@ const UNIT_FIRST: [&str; 2] = ["TIMESTAMPADD", "TIMESTAMPDIFF"];
 pub(super) struct Call<'e> {
     pub(super) args: Vec<&'e FunctionArgExpr>,
     pub(super) distinct: bool,
+    /// IGNORE NULLS among the arguments.
+    pub(super) ignores_nulls: bool,
 }
 
 impl Call<'_> {
@@ -56,6 +58,9 @@ impl ExprBinder<'_, '_> {
             return Ok(Expr::literal(database, crate::types::DataType::string().with_nullable(false)));
         }
         if let Some(over) = over {
+            if call.ignores_nulls {
+                return Err(Error::unsupported(format!("IGNORE NULLS in a call of {name} with OVER")));
+            }
             return self.over_call(&name, &OverParts { call, filter: filter.as_deref(), nulls: *null_treatment }, over);
         }
         if let Some(grouping) = GroupingFunction::named(&name) {
@@ -134,6 +139,13 @@ impl ExprBinder<'_, '_> {
         })();
         self.stage = outer;
         let (args, filter) = bound?;
+        if name == "COUNT" && args.is_empty() && !is_count_star {
+            return Err(Error::new(ErrorKind::InvalidArgument, "COUNT counts nothing").with_hint("write COUNT(*)"));
+        }
+        let filter = match args.first().filter(|_| call.ignores_nulls) {
+            Some(arg) => Some(not_null_and(self.binder.call("IS NOT NULL", vec![arg.clone()])?, filter)),
+            None => filter,
+        };
         if is_count_star && call.distinct {
             return Err(Error::new(ErrorKind::Syntax, "COUNT(DISTINCT *) does not exist").with_hint("name the columns"));
         }
@@ -195,6 +207,14 @@ impl ExprBinder<'_, '_> {
     }
 }
 
+/// Both conditions.
+fn not_null_and(not_null: Expr, filter: Option<Expr>) -> Expr {
+    match filter {
+        Some(filter) => Expr::And(vec![not_null, filter]),
+        None => not_null,
+    }
+}
+
 /// The operands that are there.
 #[allow(clippy::borrowed_box)] // as the tree holds them
 pub(super) fn present<const N: usize>(operands: [Option<&Box<SqlExpr>>; N]) -> Vec<&SqlExpr> {
@@ -217,13 +237,20 @@ fn function_name(name: &ast::ObjectName) -> Result<String> {
 /// Arguments and DISTINCT of a call.
 pub(super) fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<Call<'e>> {
     let list = match args {
-        FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false }),
+        FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false, ignores_nulls: false }),
         FunctionArguments::Subquery(_) => return Err(Error::unsupported(format!("a query as the argument of {name}"))),
         FunctionArguments::List(list) => list,
     };
     let ast::FunctionArgumentList { duplicate_treatment, args, clauses } = list;
-    if let Some(clause) = clauses.first() {
-        return Err(Error::unsupported(format!("the clause {clause} in a call of {name}")));
+    let mut ignores_nulls = false;
+    for clause in clauses {
+        match clause {
+            // Flink takes it here alone.
+            ast::FunctionArgumentClause::IgnoreOrRespectNulls(treatment) if name.eq_ignore_ascii_case("ARRAY_AGG") => {
+                ignores_nulls = *treatment == ast::NullTreatment::IgnoreNulls;
+            }
+            clause => return Err(Error::unsupported(format!("the clause {clause} in a call of {name}"))),
+        }
     }
     let args = args
         .iter()
@@ -234,7 +261,7 @@ pub(super) fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Call { args, distinct: *duplicate_treatment == Some(DuplicateTreatment::Distinct) })
+    Ok(Call { args, distinct: *duplicate_treatment == Some(DuplicateTreatment::Distinct), ignores_nulls })
 }
 
 /// The items of `ROW(a, b)`.

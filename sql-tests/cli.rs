@@ -207,3 +207,46 @@ fn a_terminated_process_leaves_no_hidden_files() {
         assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".inprogress")), "{left:?}");
     }
 }
+
+/// A table of five rows of which the last one is late, with the query behind it.
+fn over_bids(query: &str) -> String {
+    let bids = concat!(env!("CARGO_MANIFEST_DIR"), "/sql-tests/connectors/data/bids.json");
+    format!(
+        "CREATE TABLE bids (item STRING, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH (
+         'connector' = 'filesystem', 'path' = '{bids}', 'format' = 'json', 'scan.parallelism' = '1');
+         CREATE TABLE late (price BIGINT, late_watermark TIMESTAMP(3)) WITH ('connector' = 'memory'); {query}"
+    )
+}
+
+const WINDOWS: &str = "FROM TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '5' SECOND)";
+
+#[test]
+fn late_rows_stand_below_the_result_and_in_the_table_for_them() {
+    let windows = format!("SELECT window_start, SUM(price) AS p {WINDOWS} GROUP BY window_start, window_end;");
+    let rows = "window_start,p\n2024-01-01 00:00:00.000,10\n2024-01-01 00:00:05.000,50\n2024-01-01 00:00:10.000,40\n";
+    let dropped = "notice: 1 late row(s) were dropped by WindowAggregate[2], the latest 1 s too late";
+    check(&["-e", &over_bids(&windows)], 0, rows, dropped);
+    let insert = format!(
+        "CREATE TABLE out (p BIGINT) WITH ('connector' = 'memory'); INSERT INTO out SELECT SUM(price) {WINDOWS} GROUP BY window_start, window_end;"
+    );
+    check(&["-e", &over_bids(&insert)], 0, "", dropped);
+    let kept = format!("SET 'flott.late-rows.table' = 'late'; {insert} RESET 'flott.late-rows.table'; SELECT * FROM late;");
+    check(&["-e", &over_bids(&kept)], 0, "price,late_watermark\n50,2024-01-01 00:00:11.000\n", dropped);
+}
+
+#[test]
+fn an_empty_result_of_windows_says_why() {
+    let empty = |filter: &str, group: &str, why: &str| {
+        let query = format!("SELECT SUM(price) AS p {WINDOWS} {filter} GROUP BY window_start, window_end {group}");
+        check(&["-e", &over_bids(&query)], 0, "p\n", &format!("notice: the result is empty: {why}"));
+    };
+    empty("WHERE price > 99", "", "5 row(s) were read, and none of them came to WindowAggregate[2]");
+    empty("", "HAVING SUM(price) > 99", "3 row(s) came out of WindowAggregate[2], and what comes behind it left none of them");
+    empty(
+        "WHERE ts <= CURRENT_WATERMARK(ts) AND item = 'b'",
+        "",
+        "all 1 row(s) that came to WindowAggregate[3] were late, the latest by 1 s",
+    );
+    let plain = "SELECT price FROM bids WHERE price > 99";
+    check(&["-e", &over_bids(plain)], 0, "price\n", "");
+}

@@ -8,6 +8,8 @@ impl OperatorSpec {
     pub fn waits_for_event_time(&self) -> bool {
         match self {
             OperatorSpec::WindowAggregate(spec) => !window_time(&spec.window).is_proctime(),
+            // Sessions are put together here; other windows follow from the row alone.
+            OperatorSpec::WindowTableFunction(spec) => spec.kind.is_session() && !spec.time_type.is_proctime(),
             OperatorSpec::TemporalSort { .. } | OperatorSpec::WindowJoin(_) => true,
             OperatorSpec::IntervalJoin(spec) => !spec.is_proctime,
             OperatorSpec::OverAggregate(spec) => {
@@ -38,6 +40,7 @@ impl OperatorSpec {
         };
         match self {
             OperatorSpec::WindowAggregate(spec) => vec![output(0, window_time(&spec.window))],
+            OperatorSpec::WindowTableFunction(spec) => vec![output(0, &spec.time_type)],
             OperatorSpec::TemporalSort { keys } => vec![of_column(0, keys[0].column)],
             OperatorSpec::WindowJoin(spec) => vec![output(0, &spec.time_type), output(1, &spec.time_type)],
             // Rows of an outer side are never dropped: they come out with NULLs.

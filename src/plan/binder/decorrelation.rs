@@ -2,7 +2,7 @@
 //! can be conditions of a join of the two.
 //!
 //! Filters let go of their correlated terms, projections become expressions over what is below them, inner joins pass all on.
-//! An aggregation groups by what its conditions say is equal to an outer value. Where they say something else (`inner < outer`), the
+//! An aggregation groups by what its conditions say is equal to an outer value, a Top-N is partitioned by it. Where they say something else (`inner < outer`), the
 //! different outer values are joined in below it, so that it groups by them.
 
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use super::join::literal_true;
 use super::outer::{captured_at, has_outer, is_correlated};
 use super::state::Binder;
 use crate::error::{Error, Result};
-use crate::expr::{AggregateCall, Expr};
+use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::plan::{JoinType, LogicalPlan};
-use crate::types::{DataType, Field, Schema, Value};
+use crate::stream_graph::{RankEnd, RankRange, RankSpec};
+use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
 /// A plan without outer columns, and what was taken out of it.
 pub(super) struct Pulled {
@@ -86,6 +87,9 @@ impl Decorrelation<'_, '_> {
                 Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             LogicalPlan::Sort { input, offset: 0, fetch: None, .. } => self.pull(*input, rows_count),
+            LogicalPlan::Sort { input, keys, offset, fetch: Some(fetch) } if !keys.is_empty() => {
+                self.pull_top(*input, &keys, offset, fetch)
+            }
             other => Err(not_supported(&other)),
         }
     }
@@ -234,6 +238,32 @@ impl Decorrelation<'_, '_> {
         let schema = Arc::new(Schema::new(fields));
         let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema, ttl: None };
         Ok(Pulled { plan, outputs, conditions, counts })
+    }
+
+    /// The first rows for each outer row are the first ones of each partition by what its conditions say is equal to an outer value.
+    fn pull_top(&self, input: LogicalPlan, keys: &[SortKey], offset: u64, fetch: u64) -> Result<Pulled> {
+        let mut below = self.pull(input, true)?;
+        let order = |below: &Pulled| -> Vec<Expr> { keys.iter().map(|key| below.outputs[key.column].clone()).collect() };
+        if order(&below).iter().any(is_correlated) || below.conditions.iter().any(|condition| equality(condition).is_none()) {
+            let needed = order(&below);
+            below = self.with_outer_values(below, &needed)?;
+        }
+        if fetch == 0 {
+            let nothing = Expr::literal(Value::Boolean(false), DataType::not_null(TypeKind::Boolean));
+            return Ok(Pulled { plan: filtered(below.plan, vec![nothing]), counts: Vec::new(), ..below });
+        }
+        // Input: the columns of before, then those that are partitioned and ordered by.
+        let mut exprs = all_columns(below.plan.schema());
+        let equal = below.conditions.iter().filter_map(equality).map(|(inner, ..)| inner);
+        let partition_keys = equal.map(|inner| super::query::position_of(&mut exprs, inner)).collect();
+        let place = |(key, expr)| SortKey { column: super::query::position_of(&mut exprs, expr), ..SortKey::clone(key) };
+        let order_keys = keys.iter().zip(order(&below)).map(place).collect();
+        let range = RankRange { start: offset.saturating_add(1), end: RankEnd::Constant(offset.saturating_add(fetch)) };
+        let names = exprs.iter().enumerate().map(|(at, _)| format!("$f{at}")).collect();
+        let input = LogicalPlan::project(below.plan, exprs, names);
+        let schema = input.schema().clone();
+        let spec = RankSpec { partition_keys, order_keys, range, output_number: false, window: None };
+        Ok(Pulled { plan: LogicalPlan::Rank { input: Box::new(input), spec, schema }, counts: Vec::new(), ..below })
     }
 
     /// Joined with the different outer values that its conditions and `needed` read: what was outer there is a column now, which the
@@ -391,7 +421,7 @@ fn too_far_out() -> Error {
 
 fn not_supported(plan: &LogicalPlan) -> Error {
     let what = match plan {
-        LogicalPlan::Sort { .. } => "LIMIT in a correlated subquery",
+        LogicalPlan::Sort { .. } => "LIMIT without ORDER BY in a correlated subquery",
         LogicalPlan::Union { .. } => "UNION in a correlated subquery",
         LogicalPlan::Unnest { .. } => "UNNEST in a correlated subquery",
         LogicalPlan::Expand { .. } => "GROUPING SETS in a correlated subquery",

@@ -57,11 +57,6 @@ impl Binder<'_> {
         outer: bool,
         joined: Joined,
     ) -> Result<Relation> {
-        if query.limit_clause.is_some() || query.fetch.is_some() {
-            return Err(Error::unsupported("LIMIT in a LATERAL subquery")
-                .with_hint("number the rows with ROW_NUMBER() OVER (PARTITION BY … ORDER BY …), and filter by the number")
-                .at_node(query));
-        }
         let (binder, frame) = self.within(&left.scope);
         let right = aliased(binder.subquery(query)?, alias)?;
         let right_schema = right.plan.schema().clone();

@@ -1,12 +1,16 @@
-//! Early and late firing of windows as the session's settings ask for it: Flink's `table.exec.emit.*`.
+//! Early and late firing of windows as the session's settings ask for it, Flink's `table.exec.emit.*`, or a query's hint EMIT.
 //!
 //! Flink applies them to group windows and refuses window table functions under them; here they hold for both.
 
+use super::LogicalPlan;
+use super::window_trace::trace;
+use crate::catalog::Options;
 use crate::config::{
     ALLOW_LATENESS, Configuration, EARLY_FIRE_DELAY, EARLY_FIRE_ENABLED, LATE_FIRE_DELAY, LATE_FIRE_ENABLED, STATE_TTL, Setting,
+    SettingType, parse_duration_ms,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::stream_graph::{EmitStrategy, LateFire};
+use crate::stream_graph::{EmitStrategy, LateFire, WindowProperty, WindowSpec};
 
 /// When windows show their results besides at their end; none = then alone. Windows on processing time have no late rows.
 pub fn session_strategy(configuration: &Configuration, is_proctime: bool) -> Result<Option<EmitStrategy>> {
@@ -17,6 +21,63 @@ pub fn session_strategy(configuration: &Configuration, is_proctime: bool) -> Res
     };
     let strategy = EmitStrategy { early_delay_ms, late: late.filter(|_| !is_proctime) };
     Ok(Some(strategy).filter(|strategy| strategy.early_delay_ms.is_some() || strategy.late.is_some()))
+}
+
+/// The same, as the options of the hint EMIT say.
+pub fn hinted_strategy(options: &Options, configuration: &Configuration, is_proctime: bool) -> Result<EmitStrategy> {
+    const KEYS: [&str; 3] = ["early-fire", "late-fire", "allow-lateness"];
+    let mut durations = [None; 3];
+    for (key, value) in options {
+        let Some(at) = KEYS.iter().position(|known| known == key) else {
+            let error = Error::new(ErrorKind::InvalidOption, format!("EMIT has no option '{key}'"));
+            return Err(error.with_hint(format!("its options are {}", KEYS.map(|key| format!("'{key}'")).join(", "))));
+        };
+        SettingType::Duration.check(key, value)?;
+        durations[at] = parse_duration_ms(value).map(milliseconds);
+    }
+    let [early_delay_ms, late_delay_ms, allowed] = durations;
+    let allowed = allowed.filter(|ms| *ms > 0);
+    let late = match (late_delay_ms, allowed) {
+        (None, None) => None,
+        (delay, Some(allowed_lateness_ms)) => Some(LateFire { allowed_lateness_ms, delay_ms: delay.unwrap_or(0) }),
+        (Some(delay_ms), None) => {
+            let missing = |_| {
+                Error::new(ErrorKind::InvalidOption, "the option 'late-fire' of EMIT needs 'allow-lateness'")
+                    .with_hint("say how late rows may be: EMIT('allow-lateness' = '10 s')")
+            };
+            Some(LateFire { allowed_lateness_ms: allowed_lateness(configuration).map_err(missing)?, delay_ms })
+        }
+    };
+    match (early_delay_ms, late) {
+        (_, Some(_)) if is_proctime => {
+            let error = Error::new(ErrorKind::InvalidOption, "a window on processing time has no late rows");
+            Err(error.with_hint("of the options of EMIT it takes 'early-fire'"))
+        }
+        (None, None) => Err(Error::new(ErrorKind::InvalidOption, "EMIT says nothing")
+            .with_hint("write EMIT('early-fire' = '1 s') or EMIT('allow-lateness' = '10 s')")),
+        (early_delay_ms, late) => Ok(EmitStrategy { early_delay_ms, late }),
+    }
+}
+
+/// An aggregation by both bounds of a window, with its windows showing results as `hinted` says; none = it is no such aggregation, or the
+/// window was made by another one below.
+pub fn in_windows(plan: LogicalPlan, hinted: &dyn Fn(&WindowSpec) -> Result<EmitStrategy>) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Aggregate { input, keys, .. } = &plan else { return Ok(None) };
+    let is_windowed = trace(input).is_some_and(|window| {
+        let grouped_by = |property| keys.iter().any(|key| window.columns[*key] == Some(property));
+        grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End)
+    });
+    if is_windowed { plan.map_inputs(&mut |input| in_window_functions(input, hinted)).map(Some) } else { Ok(None) }
+}
+
+fn in_window_functions(plan: LogicalPlan, hinted: &dyn Fn(&WindowSpec) -> Result<EmitStrategy>) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::WindowTableFunction { input, window, schema } => {
+            let window = WindowSpec { emit: Some(hinted(&window)?), ..window };
+            Ok(LogicalPlan::WindowTableFunction { input, window, schema })
+        }
+        other => other.map_inputs(&mut |input| in_window_functions(input, hinted)),
+    }
 }
 
 /// The delay of a firing that is enabled.

@@ -2,7 +2,7 @@
 
 use super::LogicalPlan;
 use crate::expr::Expr;
-use crate::stream_graph::{WindowJoinSpec, WindowKind, WindowProperty, WindowSource};
+use crate::stream_graph::{EmitStrategy, WindowJoinSpec, WindowKind, WindowProperty, WindowSource};
 use crate::types::DataType;
 
 /// The window that the rows of a plan carry.
@@ -16,6 +16,8 @@ pub struct WindowTrace {
     pub time_type: DataType,
     /// Where the columns are whose values each have sessions of their own; none for one that is not among the output columns.
     pub session_keys: Vec<Option<usize>>,
+    /// When its aggregation shows results besides at its end, where a hint says so.
+    pub emit: Option<EmitStrategy>,
 }
 
 impl WindowTrace {
@@ -43,7 +45,7 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             let own = [WindowProperty::Start, WindowProperty::End, WindowProperty::Time].map(Some);
             let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
             let session_keys = window.partition_keys.iter().copied().map(Some).collect();
-            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone(), session_keys })
+            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone(), session_keys, emit: window.emit })
         }
         // What is updated later is in no window that could end: what follows takes it as a changing table.
         LogicalPlan::WindowAggregate { spec, .. } if spec.emit.is_some() => None,
@@ -55,7 +57,7 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
                 WindowSource::Attached { time_type, .. } => (trace(input)?.kind, time_type.clone()),
             };
             let session_keys = if kind.is_session() { (0..spec.keys.len()).map(Some).collect() } else { Vec::new() };
-            Some(WindowTrace { columns, kind, time_type, session_keys })
+            Some(WindowTrace { columns, kind, time_type, session_keys, emit: None })
         }
         LogicalPlan::WindowJoin { left, right, spec, .. } => trace_join(left, right, spec),
         LogicalPlan::Unnest { input, spec, .. } => {
@@ -110,5 +112,5 @@ fn trace_join(left: &LogicalPlan, right: &LogicalPlan, spec: &WindowJoinSpec) ->
     // Those of the left side: the sessions of the right side are the same ones.
     let place = |column: usize| spec.output.iter().position(|output| *output == column);
     let session_keys = moved(&left.session_keys, place);
-    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type, session_keys })
+    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type, session_keys, emit: None })
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::HintedOptions;
@@ -14,20 +15,23 @@ use crate::error::{Error, ErrorKind, Location, Result, Span, nearest};
 /// Query hints that only advise the planner: without effect on results, so they may be ignored.
 const HARMLESS: &[&str] = &["BROADCAST", "MULTI_JOIN", "NEST_LOOP", "SHUFFLE_HASH", "SHUFFLE_MERGE"];
 
+/// Query hints with options that change what a query does.
+const WITH_OPTIONS: &[&str] = &["EMIT"];
+
 /// Query hints of Flink's that change what a query does.
 const UNSUPPORTED: &[&str] = &["LOOKUP", "STATE_TTL"];
 
 /// The hints of a statement.
 pub(super) struct Hints {
-    /// Table hints.
-    pub tables: Vec<HintedOptions>,
+    /// Hints with options.
+    pub with_options: Vec<HintedOptions>,
     /// Query hints that have no effect: name and place.
     pub idle: Vec<(String, Span)>,
 }
 
-/// The table hints of a statement; query hints are checked.
+/// The hints of a statement.
 pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usize>) -> Result<Hints> {
-    let mut hints = Hints { tables: Vec::new(), idle: Vec::new() };
+    let mut hints = Hints { with_options: Vec::new(), idle: Vec::new() };
     let mut before: Option<&TokenWithSpan> = None;
     for token in &script.tokens[range] {
         if let Some(text) = hint_text(&token.token) {
@@ -35,10 +39,14 @@ pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usiz
             // The text starts behind `/*+`.
             let origin = Location { line: span.start.line, column: span.start.column + 3 };
             match before.map(|token| &token.token) {
-                Some(word) if is_word(word, "SELECT") => hints.idle.extend(check_query_hints(text, dialect, origin)?),
+                Some(word) if is_word(word, "SELECT") => {
+                    let select_end = before.map_or(origin, |token| location_of(token.span.end));
+                    query_hints(text, dialect, origin, select_end, &mut hints)?;
+                }
                 Some(Token::Word(_)) => {
                     let name_end = before.map_or(origin, |token| location_of(token.span.end));
-                    hints.tables.push(HintedOptions { name_end, options: table_hint(text, dialect, origin)?, span });
+                    let options = table_hint(text, dialect, origin)?;
+                    hints.with_options.push(HintedOptions { hint: "OPTIONS", name_end, options, span });
                 }
                 _ => {
                     let error = Error::new(ErrorKind::Syntax, "misplaced hint").at(span);
@@ -59,39 +67,51 @@ fn table_hint(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<Op
         if !name.eq_ignore_ascii_case("OPTIONS") {
             return Err(unknown_hint(&name, span, &["OPTIONS"]));
         }
-        let mut options = Options::new();
-        for (key, value) in parser.list(|parser| {
-            let (key, _) = parser.string("an option key in quotes")?;
-            parser.require(&Token::Eq)?;
-            Ok((key, parser.string("an option value in quotes")?.0))
-        })? {
-            if options.insert(key.clone(), value).is_some() {
-                return Err(Error::new(ErrorKind::InvalidOption, format!("option '{key}' is given twice")).at(span));
-            }
-        }
-        Ok(options)
+        hinted_options(parser, span)
     })
 }
 
-/// `NAME(arguments), NAME(arguments)` behind SELECT: the names.
-fn check_query_hints(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<Vec<(String, Span)>> {
+/// `('k' = 'v', …)`.
+fn hinted_options(parser: &mut Parser, span: Span) -> Result<Options> {
+    let mut options = Options::new();
+    for (key, value) in parser.list(|parser| {
+        let (key, _) = parser.string("an option key in quotes")?;
+        parser.require(&Token::Eq)?;
+        Ok((key, parser.string("an option value in quotes")?.0))
+    })? {
+        if options.insert(key.clone(), value).is_some() {
+            return Err(Error::new(ErrorKind::InvalidOption, format!("option '{key}' is given twice")).at(span));
+        }
+    }
+    Ok(options)
+}
+
+/// `NAME(arguments), NAME(arguments)` behind SELECT.
+fn query_hints(text: &str, dialect: &FlinkDialect, origin: Location, select_end: Location, hints: &mut Hints) -> Result<()> {
     within(text, dialect, origin, |parser| {
-        let mut names = Vec::new();
         loop {
             let (name, span) = parser.identifier("the name of a hint")?;
             let upper = name.to_uppercase();
             if UNSUPPORTED.contains(&upper.as_str()) {
                 return Err(Error::unsupported(format!("the hint {upper}")).at(span));
             }
+            if let Some(hint) = WITH_OPTIONS.iter().find(|known| **known == upper) {
+                let options = hinted_options(parser, span)?;
+                hints.with_options.push(HintedOptions { hint, name_end: select_end, options, span });
+                if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
+                    return Ok(());
+                }
+                continue;
+            }
             if !HARMLESS.contains(&upper.as_str()) {
-                return Err(unknown_hint(&name, span, HARMLESS));
+                return Err(unknown_hint(&name, span, &[HARMLESS, WITH_OPTIONS].concat()));
             }
             if !parser.eat_token(&Token::LParen) || parser.at_token(&Token::RParen) {
                 return Err(Error::new(ErrorKind::Syntax, format!("the hint {upper} names no table"))
                     .with_hint(format!("name the tables that it is for: {upper}(t)"))
                     .at(span));
             }
-            names.push((upper, span));
+            hints.idle.push((upper, span));
             while !parser.eat_token(&Token::RParen) {
                 if parser.at_token(&Token::EOF) {
                     return Err(parser.unexpected("\")\""));
@@ -99,7 +119,7 @@ fn check_query_hints(text: &str, dialect: &FlinkDialect, origin: Location) -> Re
                 parser.advance_token();
             }
             if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
-                return Ok(names);
+                return Ok(());
             }
         }
     })
@@ -114,12 +134,7 @@ fn unknown_hint(name: &str, span: Span, known: &[&'static str]) -> Error {
 }
 
 /// Parses the text of a hint, moved to where it stands in the script so that errors have their place.
-fn within<T>(
-    text: &str,
-    dialect: &FlinkDialect,
-    origin: Location,
-    parse: impl FnOnce(&mut sqlparser::parser::Parser) -> Result<T>,
-) -> Result<T> {
+fn within<T>(text: &str, dialect: &FlinkDialect, origin: Location, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
     let (lines, columns) = (origin.line.saturating_sub(1) as usize, origin.column.saturating_sub(1) as usize);
     let moved = format!("{}{}{text}", "\n".repeat(lines), " ".repeat(columns));
     let inner = Script::new(&moved, dialect)?;

@@ -95,7 +95,7 @@ fn statement(script: &Script, dialect: &FlinkDialect, range: Range<usize>) -> Re
     let hints = hints::collect(script, dialect, range)?;
     let statement = parser.statement()?;
     parser.end()?;
-    let hints::Hints { tables: hints, idle: idle_hints } = hints;
+    let hints::Hints { with_options: hints, idle: idle_hints } = hints;
     Ok(ParsedStatement { statement, sql: script.slice(span).to_string(), place, range: script.bytes(span), hints, idle_hints })
 }
 

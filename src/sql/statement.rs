@@ -22,20 +22,22 @@ pub struct ParsedStatement {
     pub place: Span,
     /// Where the text stands in the script, in bytes.
     pub range: Range<usize>,
-    /// The table hints of the statement, `t /*+ OPTIONS('k' = 'v') */`, by the place where the table's name ends.
+    /// The hints of the statement that say something: `t /*+ OPTIONS('k' = 'v') */`, `SELECT /*+ EMIT('k' = 'v') */`.
     pub hints: Vec<HintedOptions>,
     /// Query hints that have no effect, `SELECT /*+ BROADCAST(t) */`: name and place.
     pub idle_hints: Vec<(String, Span)>,
 }
 
-/// `/*+ OPTIONS(…) */` after a table name.
+/// `/*+ OPTIONS(…) */` after a table name, or a hint of a query after SELECT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HintedOptions {
-    /// Where the name before the hint ends (`Ident.span.end` of its last part).
+    /// The hint's name, in upper case.
+    pub hint: &'static str,
+    /// Where the name before the hint ends (`Ident.span.end` of its last part), or the word SELECT.
     pub name_end: Location,
     /// The options.
     pub options: Options,
-    /// The hint itself.
+    /// The hint itself; of a query's hint its name.
     pub span: Span,
 }
 

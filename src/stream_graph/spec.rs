@@ -229,12 +229,14 @@ pub struct WindowSpec {
     pub time_type: DataType,
     /// Columns whose values each have sessions of their own; of other kinds none.
     pub partition_keys: Vec<usize>,
+    /// When an aggregation of it shows its results besides at its end, where a hint says so; else it is as the session's settings say.
+    pub emit: Option<EmitStrategy>,
 }
 
 impl WindowSpec {
     /// One that is the same for all rows.
     pub fn new(kind: WindowKind, time_column: usize, time_type: DataType) -> Self {
-        WindowSpec { kind, time_column, time_type, partition_keys: Vec::new() }
+        WindowSpec { kind, time_column, time_type, partition_keys: Vec::new(), emit: None }
     }
 
     /// The columns that it reads.

@@ -4,6 +4,7 @@ mod assigner;
 mod assignment;
 #[cfg(test)]
 mod harness_tests;
+mod owed_groups;
 mod session;
 pub(super) mod slices;
 pub(super) mod time;

@@ -106,7 +106,7 @@ impl UpdatingWindowAggregate {
         if batch.num_rows() == 0 {
             return steps.last().map_or(Ok(()), |watermark| self.advance(watermark.0, output));
         }
-        self.find_times();
+        self.settle_restored()?;
         let slices = self.assignment.slices(&batch, self.now_ms())?;
         let mut pending = Pending::default();
         let mut row = 0;
@@ -193,7 +193,7 @@ impl UpdatingWindowAggregate {
 
     /// Fires all windows that end by `time`, and closes those that are to be, in the order of their ends.
     fn advance(&mut self, time: i64, output: &mut dyn Output) -> Result<()> {
-        self.find_times();
+        self.settle_restored()?;
         let before = self.progress.time;
         if self.next_due <= time {
             let ended: Vec<SliceKey> = self.windows.keys().take_while(|window| self.end_of(*window) <= time).collect();
@@ -235,11 +235,12 @@ impl UpdatingWindowAggregate {
     }
 
     /// After a restart the first times follow from the windows.
-    fn find_times(&mut self) {
-        if self.windows.take_restored() {
+    fn settle_restored(&mut self) -> Result<()> {
+        if self.windows.settle_restored()? {
             self.next_due = self.first_due();
             self.next_timer = self.windows.first_timer();
         }
+        Ok(())
     }
 }
 
@@ -277,7 +278,7 @@ impl Operator for UpdatingWindowAggregate {
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
-        self.find_times();
+        self.settle_restored()?;
         if self.assignment.is_proctime {
             self.advance(now_ms - 1, output)?;
         }
@@ -291,6 +292,6 @@ impl Operator for UpdatingWindowAggregate {
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
-        vec![("windows", &mut self.windows), ("progress", &mut self.progress)]
+        self.windows.state().into_iter().chain([("progress", &mut self.progress as &mut dyn StateTable)]).collect()
     }
 }

@@ -1,7 +1,6 @@
-//! Windows whose results are updated: of each what was shown, and what has come since.
+//! Windows whose results are updated: the groups of each, and what is owed since they were shown.
 //!
-//! Rows are gathered apart from what was shown, so that a firing knows both the former result and the new one, however long it was
-//! delayed; then the two are merged. Only groups that rows came for since are looked at, and only those that changed come out.
+//! Only groups that rows came for since the last firing are looked at, and only those that changed come out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
+use super::owed_groups::{Former, Owed, OwedGroups};
 use super::slices::SliceKey;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
@@ -16,124 +16,147 @@ use crate::operators::change_rows::{ChangeRows, Differ};
 use crate::operators::group_table::GroupTable;
 use crate::operators::keyed_state::rows_in_range;
 use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::stream_graph::WindowAggregateSpec;
 use crate::types::{Batch, KeyGroupRange, RowKind};
 
 /// Columns of state before the keys: end, start, whether it was shown, when it fires.
 const STATE_COLUMNS: usize = 4;
 
-/// A window: at least one of the tables is there.
-#[derive(Default)]
-struct UpdatingWindow {
-    /// The groups as they were shown; one whose rows were all taken back was not, but may be kept.
-    shown: Option<GroupTable>,
-    /// What has come since.
-    pending: Option<GroupTable>,
-    /// When what has come is shown at the latest, by the clock, if that was set.
+/// An open window.
+pub(super) struct UpdatingWindow {
+    /// Its groups. One whose rows were all taken back is not shown, but kept.
+    pub(super) table: GroupTable,
+    /// Whether it has fired. Before it has, all its groups are new.
+    shown: bool,
+    /// When what is owed comes at the latest, by the clock, if that was set.
     fire_at: Option<i64>,
 }
 
 /// The open windows, the first to end first.
 pub(super) struct UpdatingWindows {
+    tables: WindowTables,
+    owed: Owed,
+    emit_update_before: bool,
+}
+
+/// The groups of all windows, as state.
+struct WindowTables {
     open: BTreeMap<SliceKey, UpdatingWindow>,
     num_keys: usize,
     aggregates: Vec<AggregateCall>,
     input_retracts: bool,
-    emit_update_before: bool,
     functions: Arc<FunctionRegistry>,
     max_parallelism: u32,
+    /// Groups of windows that have fired in some subtasks before a restart, but not in that of these groups: they owe all.
+    unshown: Vec<(SliceKey, Vec<ArrayRef>)>,
     restored: bool,
 }
 
-impl UpdatingWindows {
-    /// None are open.
-    pub(super) fn new(
-        spec: &crate::stream_graph::WindowAggregateSpec,
-        functions: &Arc<FunctionRegistry>,
-        max_parallelism: u32,
-    ) -> Self {
-        UpdatingWindows {
-            open: BTreeMap::new(),
-            num_keys: spec.keys.len(),
-            aggregates: spec.aggregates.clone(),
-            input_retracts: spec.input_retracts,
-            emit_update_before: spec.emit_update_before,
-            functions: Arc::clone(functions),
-            max_parallelism,
-            restored: false,
-        }
-    }
-
+impl WindowTables {
     fn new_table(&self, keys: &[ArrayRef]) -> Result<GroupTable> {
         let types: Vec<DataType> = keys.iter().map(|column| column.data_type().clone()).collect();
         GroupTable::new(&types, &self.aggregates, &self.functions, self.input_retracts)
     }
 
+    /// A window, opened when it is not.
+    fn window(&mut self, key: SliceKey, keys: &[ArrayRef]) -> Result<&mut UpdatingWindow> {
+        if !self.open.contains_key(&key) {
+            let table = self.new_table(keys)?;
+            self.open.insert(key, UpdatingWindow { table, shown: false, fire_at: None });
+        }
+        Ok(self.open.get_mut(&key).expect("inserted above"))
+    }
+}
+
+impl UpdatingWindows {
+    /// None are open.
+    pub(super) fn new(spec: &WindowAggregateSpec, functions: &Arc<FunctionRegistry>, max_parallelism: u32) -> Self {
+        let tables = WindowTables {
+            open: BTreeMap::new(),
+            num_keys: spec.keys.len(),
+            aggregates: spec.aggregates.clone(),
+            input_retracts: spec.input_retracts,
+            functions: Arc::clone(functions),
+            max_parallelism,
+            unshown: Vec::new(),
+            restored: false,
+        };
+        UpdatingWindows { tables, owed: Owed::new(spec.keys.len(), max_parallelism), emit_update_before: spec.emit_update_before }
+    }
+
     /// The input columns that the aggregates read.
     pub(super) fn read_columns(&self) -> Result<Vec<usize>> {
-        Ok(self.new_table(&[])?.aggregates.input_columns())
+        Ok(self.tables.new_table(&[])?.aggregates.input_columns())
     }
 
     /// The open windows, the first to end first.
     pub(super) fn keys(&self) -> impl Iterator<Item = SliceKey> + '_ {
-        self.open.keys().copied()
+        self.tables.open.keys().copied()
     }
 
     /// Adds rows to a window.
-    pub(super) fn add(&mut self, window: SliceKey, keys: &[ArrayRef], batch: &Batch) -> Result<()> {
-        if self.open.get(&window).is_none_or(|open| open.pending.is_none()) {
-            let table = self.new_table(keys)?;
-            self.open.entry(window).or_default().pending = Some(table);
+    pub(super) fn add(&mut self, key: SliceKey, keys: &[ArrayRef], batch: &Batch) -> Result<()> {
+        let window = self.tables.window(key, keys)?;
+        window.table.assign(keys, batch.num_rows())?;
+        if window.shown {
+            note(self.owed.of(key), &window.table)?;
         }
-        let table = self.open.get_mut(&window).and_then(|open| open.pending.as_mut()).expect("made above");
-        table.assign(keys, batch.num_rows())?;
-        table.update(batch.columns(), batch.kinds())
+        window.table.update(batch.columns(), batch.kinds())
     }
 
-    /// Has a window fire at this time of the clock, unless it does so before.
+    /// Has an open window fire at this time of the clock, unless it does so before: when it does.
     pub(super) fn fire_at(&mut self, window: SliceKey, time: i64) -> i64 {
-        let fire_at = &mut self.open.entry(window).or_default().fire_at;
-        *fire_at.get_or_insert(time)
+        self.tables.open.get_mut(&window).map_or(time, |window| *window.fire_at.get_or_insert(time))
     }
 
     /// Whether windows came back that nobody has asked for yet.
     pub(super) fn is_restored(&self) -> bool {
-        self.restored
+        self.tables.restored
     }
 
-    /// The same, once.
-    pub(super) fn take_restored(&mut self) -> bool {
-        std::mem::take(&mut self.restored)
+    /// Finds out what restored windows owe; whether there were any.
+    pub(super) fn settle_restored(&mut self) -> Result<bool> {
+        if !std::mem::take(&mut self.tables.restored) {
+            return Ok(false);
+        }
+        self.owed.find_groups(&mut self.tables.open)?;
+        for (key, keys) in std::mem::take(&mut self.tables.unshown) {
+            let Some(window) = self.tables.open.get_mut(&key).filter(|window| window.shown) else { continue };
+            window.table.assign(&keys, keys.first().map_or(1, |column| column.len()))?;
+            self.owed.of(key).note(&window.table, &|_| false)?;
+        }
+        Ok(true)
     }
 
     /// The first time of the clock at which a window fires.
     pub(super) fn first_timer(&self) -> Option<i64> {
-        self.open.values().filter_map(|window| window.fire_at).min()
+        self.tables.open.values().filter_map(|window| window.fire_at).min()
     }
 
     /// The windows that fire by this time of the clock.
     pub(super) fn due(&self, now_ms: i64) -> Vec<SliceKey> {
         let due = |(key, window): (&SliceKey, &UpdatingWindow)| window.fire_at.filter(|time| *time <= now_ms).map(|_| *key);
-        self.open.iter().filter_map(due).collect()
+        self.tables.open.iter().filter_map(due).collect()
     }
 
     /// Shows what has come for a window: its changes, keys and results, at most `batch_rows` of them a batch.
     pub(super) fn fire(&mut self, key: SliceKey, batch_rows: usize, emit: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
-        let emit_update_before = self.emit_update_before;
-        let Some(window) = self.open.get_mut(&key) else { return Ok(()) };
+        let Some(window) = self.tables.open.get_mut(&key) else { return Ok(()) };
         window.fire_at = None;
-        let Some(pending) = window.pending.take() else { return Ok(()) };
-        let Some(shown) = &mut window.shown else {
-            let mut groups = pending.keys.groups();
-            groups.retain(|group| !pending.is_settled(*group));
+        if !std::mem::replace(&mut window.shown, true) {
+            let table = &window.table;
+            let mut groups = table.keys.groups();
+            groups.retain(|group| !table.is_settled(*group));
             for chunk in groups.chunks(batch_rows) {
-                let mut columns = pending.keys.keys(chunk)?;
-                columns.extend(pending.aggregates.evaluate(chunk)?);
+                let mut columns = table.keys.keys(chunk)?;
+                columns.extend(table.aggregates.evaluate(chunk)?);
                 emit(Batch::new(columns, chunk.len()))?;
             }
-            window.shown = Some(pending);
             return Ok(());
-        };
-        let changes = merged(shown, &pending, emit_update_before)?;
+        }
+        let owed = self.owed.remove(key).map(|mut owed| owed.take()).transpose()?.flatten();
+        let Some(owed) = owed else { return Ok(()) };
+        let changes = changes(&window.table, &owed, self.emit_update_before)?;
         for offset in (0..changes.num_rows()).step_by(batch_rows) {
             emit(changes.slice(offset, batch_rows.min(changes.num_rows() - offset)))?;
         }
@@ -142,26 +165,30 @@ impl UpdatingWindows {
 
     /// Closes a window.
     pub(super) fn close(&mut self, window: SliceKey) {
-        self.open.remove(&window);
+        self.tables.open.remove(&window);
+        self.owed.remove(window);
+    }
+
+    /// All its state.
+    pub(super) fn state(&mut self) -> [(&'static str, &mut dyn StateTable); 2] {
+        [("windows", &mut self.tables), ("owed", &mut self.owed)]
     }
 }
 
-/// Merges what has come into what was shown; the changes.
-fn merged(shown: &mut GroupTable, pending: &GroupTable, emit_update_before: bool) -> Result<Batch> {
-    let keys = pending.keys.keys(&pending.keys.groups())?;
-    let count = pending.keys.groups().len();
-    shown.assign(&keys, count)?;
-    let groups = shown.groups().to_vec();
-    // Fresh groups are numbered in the order of their rows.
-    let mut fresh = shown.keys.fresh().to_vec().into_iter().peekable();
-    let was: Vec<bool> = groups.iter().map(|group| fresh.next_if_eq(group).is_none() && !shown.is_settled(*group)).collect();
-    let old = shown.aggregates.evaluate(&groups)?;
-    shown.merge_table(pending)?;
-    let new = shown.aggregates.evaluate(&groups)?;
-    let differ = Differ::new(&old, &new)?;
+/// Notes the groups of the last `assign`, before rows are added to them.
+fn note(owed: &mut OwedGroups, table: &GroupTable) -> Result<()> {
+    let mut fresh = table.keys.fresh().to_vec();
+    fresh.sort_unstable();
+    owed.note(table, &|group| fresh.binary_search(&group).is_err() && !table.is_settled(group))
+}
+
+/// How groups differ from what was shown of them.
+fn changes(table: &GroupTable, former: &Former, emit_update_before: bool) -> Result<Batch> {
+    let new = table.aggregates.evaluate(&former.groups)?;
+    let differ = Differ::new(&former.results, &new)?;
     let mut changes = ChangeRows::default();
-    for (index, (was, group)) in was.into_iter().zip(&groups).enumerate() {
-        match (was, !shown.is_settled(*group)) {
+    for (index, (was, group)) in former.was.iter().zip(&former.groups).enumerate() {
+        match (was, !table.is_settled(*group)) {
             (false, true) => changes.new_row(RowKind::Insert, index),
             (true, true) if differ.differs(index) => {
                 if emit_update_before {
@@ -173,25 +200,22 @@ fn merged(shown: &mut GroupTable, pending: &GroupTable, emit_update_before: bool
             (true, true) | (false, false) => {}
         }
     }
-    changes.into_batch(&keys, &old, &new)
+    changes.into_batch(&former.keys, &former.results, &new)
 }
 
-impl StateTable for UpdatingWindows {
+impl StateTable for WindowTables {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let mut rows = Vec::new();
         for (key, window) in &self.open {
-            for (table, shown) in [(&window.shown, true), (&window.pending, false)] {
-                let Some(table) = table else { continue };
-                let columns = |count: usize| -> Vec<ArrayRef> {
-                    vec![
-                        Arc::new(Int64Array::from_value(key.end, count)),
-                        Arc::new(Int64Array::from_value(key.start, count)),
-                        Arc::new(BooleanArray::from(vec![shown; count])),
-                        Arc::new(Int64Array::from(vec![window.fire_at; count])),
-                    ]
-                };
-                rows.extend(table.snapshot(self.max_parallelism, columns)?);
-            }
+            let columns = |count: usize| -> Vec<ArrayRef> {
+                vec![
+                    Arc::new(Int64Array::from_value(key.end, count)),
+                    Arc::new(Int64Array::from_value(key.start, count)),
+                    Arc::new(BooleanArray::from(vec![window.shown; count])),
+                    Arc::new(Int64Array::from(vec![window.fire_at; count])),
+                ]
+            };
+            rows.extend(window.table.snapshot(self.max_parallelism, columns)?);
         }
         Ok(StateTableSnapshot::new(rows))
     }
@@ -202,24 +226,25 @@ impl StateTable for UpdatingWindows {
             if rows.is_empty() {
                 continue;
             }
+            self.restored = true;
             let number = |index: usize| rows.column(index).as_primitive::<Int64Type>();
             let key = SliceKey { end: number(0).value(0), start: number(1).value(0) };
             let shown = rows.column(2).as_boolean().value(0);
             let fire_at = Some(number(3)).filter(|times| times.is_valid(0)).map(|times| times.value(0));
             let state = &rows.columns()[STATE_COLUMNS..];
-            self.restored = true;
-            let fresh = self.new_table(&state[..self.num_keys])?;
-            let window = self.open.entry(key).or_default();
+            let num_keys = self.num_keys;
+            let window = self.window(key, &state[..num_keys])?;
+            window.shown |= shown;
             window.fire_at = [window.fire_at, fire_at].into_iter().flatten().min();
-            let table = if shown { &mut window.shown } else { &mut window.pending };
-            table.get_or_insert(fresh).merge(state, rows.num_rows())?;
+            window.table.merge(state, rows.num_rows())?;
+            if !shown {
+                self.unshown.push((key, state[..num_keys].to_vec()));
+            }
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
-        let tables =
-            |window: &UpdatingWindow| [&window.shown, &window.pending].map(|table| table.as_ref().map_or(0, GroupTable::bytes));
-        self.open.values().flat_map(tables).sum()
+        self.open.values().map(|window| window.table.bytes()).sum()
     }
 }

@@ -156,7 +156,7 @@ impl Binder<'_> {
                 let slide_ms = self.length(signature, "slide", slide)?;
                 (time, WindowKind::Hop { slide_ms, size_ms: self.length(signature, "size", size)?, offset_ms: 0 })
             }
-            ("SESSION", [_, _]) => return Err(Error::unsupported("the group window SESSION").with_hint("TUMBLE and HOP are")),
+            ("SESSION", [time, gap]) => (time, WindowKind::Session { gap_ms: self.length(signature, "gap", gap)? }),
             ("TUMBLE", [_, _, _]) | ("HOP", [_, _, _, _]) | ("SESSION", [_, _, _]) => {
                 return Err(Error::unsupported(format!("the alignment of a group window {}", signature.name))
                     .with_hint("use the window table function, which takes an offset"));
@@ -245,25 +245,33 @@ impl GroupWindow {
         self.fields().into_iter().take(count).enumerate().map(move |(at, field)| Expr::column(first + at, field.data_type))
     }
 
-    /// The rows of FROM, each with its windows: their columns follow those of FROM. A session is one of rows with equal keys.
-    pub(super) fn over(&self, from: LogicalPlan, keys: &Keys) -> Result<LogicalPlan> {
-        let keys = if self.kind.is_session() { self.session_keys(keys)? } else { &[] };
+    /// The rows of FROM, each with its windows: their columns follow those of FROM. A session is one of rows with equal keys; those that
+    /// are computed for it are columns too, which the keys are told.
+    pub(super) fn over(&self, from: LogicalPlan, keys: &mut Keys) -> Result<LogicalPlan> {
+        let session_keys = if self.kind.is_session() { self.session_keys(keys)?.to_vec() } else { Vec::new() };
         let schema = from.schema().clone();
         let mut exprs: Vec<Expr> =
             schema.fields.iter().enumerate().map(|(at, field)| Expr::column(at, field.data_type.clone())).collect();
         let time_column = position_of(&mut exprs, self.time.clone());
-        let partition_keys = keys.iter().map(|key| position_of(&mut exprs, key.clone())).collect();
+        let partition_keys: Vec<usize> = session_keys.iter().map(|key| position_of(&mut exprs, key.clone())).collect();
         let names = schema.fields.iter().map(|field| field.name.clone());
         let names = names.chain((schema.len()..exprs.len()).map(|at| format!("$f{at}"))).collect();
-        let width = exprs.len();
+        let (width, own) = (exprs.len(), self.fields().len());
         let input = if width == schema.len() { from } else { LogicalPlan::project(from, exprs, names) };
         let fields = input.schema().fields.iter().cloned().chain(self.fields()).collect::<Vec<_>>();
+        let computed = |column: &usize| *column >= schema.len();
+        for (key, column) in session_keys.into_iter().zip(&partition_keys).filter(|(_, column)| computed(column)) {
+            let place = Expr::column(column + own, key.data_type());
+            keys.computed.push((key, place));
+        }
         let window = WindowSpec { partition_keys, ..WindowSpec::new(self.kind, time_column, self.time.data_type()) };
         let plan = LogicalPlan::WindowTableFunction { input: Box::new(input), window, schema: Arc::new(Schema::new(fields)) };
         if width == schema.len() {
             return Ok(plan);
         }
-        let kept = (0..schema.len()).chain(width..width + 3).map(|at| (at, plan.schema().field(at).clone()));
+        // The window's columns stand behind those of FROM, before what was computed for it.
+        let places = (0..schema.len()).chain(width..width + own).chain(schema.len()..width);
+        let kept = places.map(|at| (at, plan.schema().field(at).clone()));
         let (exprs, names) = kept.map(|(at, field)| (Expr::column(at, field.data_type), field.name)).unzip();
         Ok(LogicalPlan::project(plan, exprs, names))
     }

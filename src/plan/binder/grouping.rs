@@ -58,13 +58,15 @@ pub(super) struct Keys {
     pub exprs: Vec<Expr>,
     /// The sets in the order of their rows; one at least.
     pub sets: Vec<GroupingSet>,
+    /// Keys that columns of the input hold already.
+    pub computed: Vec<(Expr, Expr)>,
 }
 
 impl Keys {
     /// One set of all of them.
     pub fn all(exprs: Vec<Expr>) -> Self {
         let sets = vec![GroupingSet { has: vec![true; exprs.len()], group_id: 0 }];
-        Keys { exprs, sets }
+        Keys { exprs, sets, computed: Vec::new() }
     }
 
     /// Adds keys that all sets have.
@@ -166,7 +168,9 @@ impl Grouping {
         let settle = |expr: Expr| place_columns(expr, INPUT_SUBQUERY_BASE, self.first_subquery);
         let expanded = self.keys.are_expanded();
         let sets = self.keys.sets;
-        let keys: Vec<Expr> = self.keys.exprs.into_iter().map(settle).collect();
+        let computed = self.keys.computed;
+        let held = |key: Expr| computed.iter().find(|(known, _)| *known == key).map_or(key, |(_, column)| column.clone());
+        let keys: Vec<Expr> = self.keys.exprs.into_iter().map(held).map(settle).collect();
         let aggregates: Vec<BoundAggregate> = self
             .aggregates
             .into_iter()

@@ -91,7 +91,7 @@ impl<'a> Binder<'a> {
         };
         let keys = match (keys, &parts.window) {
             (Some(mut keys), Some(window)) => {
-                from.plan = window.over(from.plan, &keys)?;
+                from.plan = window.over(from.plan, &mut keys)?;
                 keys.add_to_all(window.columns());
                 Some(keys)
             }
@@ -121,7 +121,8 @@ impl<'a> Binder<'a> {
             return Err(grouping_sets::without_group_by());
         }
         let plan = if is_aggregation {
-            self.aggregated(from.plan, keys.unwrap_or_else(|| Keys::all(Vec::new())), &mut clauses, parts)?
+            let keys = keys.unwrap_or_else(|| Keys::all(Vec::new()));
+            self.aggregated(select, from.plan, keys, &mut clauses, parts)?
         } else {
             plain(self, from.plan, &mut clauses, parts)?
         };
@@ -204,7 +205,7 @@ impl<'a> Binder<'a> {
         };
         let sets = grouping_sets::sets_of(&self.without_window(written), &mut number)?;
         let sets = grouping_sets::ordered(sets, keys.len())?;
-        Ok(Keys { exprs: keys, sets })
+        Ok(Keys { exprs: keys, sets, computed: Vec::new() })
     }
 
     fn sort_keys(
@@ -240,7 +241,14 @@ impl<'a> Binder<'a> {
     }
 
     /// Puts the aggregation under the clauses.
-    fn aggregated(&self, input: LogicalPlan, keys: Keys, clauses: &mut Clauses, parts: Parts) -> Result<LogicalPlan> {
+    fn aggregated(
+        &self,
+        select: &ast::Select,
+        input: LogicalPlan,
+        keys: Keys,
+        clauses: &mut Clauses,
+        parts: Parts,
+    ) -> Result<LogicalPlan> {
         let Parts { aggregates, groupings, input_subqueries, mut output_subqueries, named_columns, .. } = parts;
         let functions = self.cx.functions;
         let first = input.schema().len();
@@ -250,7 +258,7 @@ impl<'a> Binder<'a> {
         let having = clauses.having.take().map(|having| grouping.after(having, functions)).transpose()?;
         output_subqueries.iter_mut().try_for_each(|subquery| subquery.map(&mut |expr| grouping.after(expr, functions)))?;
         let elsewhere = clauses.columns();
-        let plan = grouping.plan(input);
+        let plan = self.emitting(select, grouping.plan(input))?;
         let attached = self.attach(plan, output_subqueries, OUTPUT_SUBQUERY_BASE, having, &elsewhere)?;
         clauses.map(&mut |expr| Ok(attached.settle(expr)))?;
         Ok(attached.plan)

@@ -744,7 +744,6 @@ fn what_is_not_supported_is_named() {
             "an expression in PARTITION BY of a table argument",
         ),
         ("SELECT * FROM s FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01 00:00:00'", "FOR SYSTEM_TIME AS OF"),
-        ("SELECT COUNT(*) FROM t GROUP BY SESSION(ts, INTERVAL '1' SECOND)", "the group window SESSION"),
         ("SELECT (a, c) < (1, 'x') FROM s", "< between rows"),
         ("INSERT OVERWRITE sink SELECT 1, 'a', 2", "INSERT OVERWRITE"),
     ] {

@@ -64,6 +64,7 @@ impl Binder<'_> {
             time_column,
             time_type,
             partition_keys: partition_keys(&scope, partition_by)?,
+            emit: None,
         };
         Ok(windowed(plan, window))
     }

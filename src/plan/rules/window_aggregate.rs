@@ -33,7 +33,10 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     let Some(window) = window else {
         return Ok(LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl });
     };
-    let emit = session_strategy(cx.configuration, window.time_type.is_proctime())?;
+    let emit = match window.emit {
+        Some(hinted) => Some(hinted),
+        None => session_strategy(cx.configuration, window.time_type.is_proctime())?,
+    };
     if emit.is_some() && window.kind.is_session() {
         return Err(Error::unsupported("early and late firing of SESSION windows").with_hint("leave 'table.exec.emit.*' unset"));
     }

@@ -344,7 +344,7 @@ fn overs() {
     let behind = OverFrame::new(FrameUnit::Rows, FrameBound::UnboundedPreceding, FrameBound::Preceding(1));
     for frame in [rows, range, OverFrame::RANGE_TO_CURRENT, following, later, behind] {
         let order_keys = vec![SortKey { column: TIME, descending: false, nulls_first: true }];
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }] };
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }], limit: None };
         let ends = frame.end == FrameBound::CurrentRow;
         let strategy = if ends { OverStrategy::EventTime(TIME) } else { OverStrategy::EventTimeFrames(TIME) };
         let spec =
@@ -353,7 +353,7 @@ fn overs() {
     }
     for frame in [rows, OverFrame::RANGE_TO_CURRENT, following, OverFrame::PARTITION] {
         let order_keys = vec![SortKey { column: VALUE, descending: true, nulls_first: false }];
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }] };
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }], limit: None };
         let (strategy, input) = (OverStrategy::Sorted, Arc::new(schema()));
         let spec = OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input, emit_update_before: true });
         Case::new(spec, 1, Some(NAME), events(1, true, false)).check();

@@ -200,7 +200,8 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
                 OverStrategy::EventTime(_) | OverStrategy::EventTimeFrames(_) | OverStrategy::ProcessingTime => {
                     Modifications::default()
                 }
-                OverStrategy::Sorted => Modifications { updates: true, deletes: updating },
+                // With a limit rows leave as others come.
+                OverStrategy::Sorted => Modifications { updates: true, deletes: updating || spec.limit.is_some() },
             }
         }
         LogicalPlan::RegularJoin { left, right, spec, .. } => {

@@ -26,6 +26,7 @@ pub fn over(spec: &OverSpec, schema: &Schema, input: &Schema) -> String {
             _ => item,
         }
     }));
+    parts.extend(spec.limit.map(|limit| format!("limit=[{limit}]")));
     parts.push(format!("select=[{}]", items.join(", ")));
     format!("OverAggregate({})", parts.join(", "))
 }

@@ -61,7 +61,7 @@ fn runs(spec: &OverSpec) -> bool {
     let runs = |over: &OverCall| {
         let name = over.call.function.as_str();
         if PLACE_FUNCTIONS.contains(&name) {
-            return RUNNING_FUNCTIONS.contains(&name);
+            return RUNNING_FUNCTIONS.contains(&name) && (!name.ends_with("RANK") || spec.ranks_count_peers());
         }
         let is_unbounded = over.frame.start == FrameBound::UnboundedPreceding;
         over.frame.end == FrameBound::CurrentRow

@@ -14,6 +14,8 @@ pub struct OverSpec {
     pub order_keys: Vec<SortKey>,
     /// The calls.
     pub calls: Vec<OverCall>,
+    /// Of a single RANK or DENSE_RANK the last number that is wanted: rows behind need not come out.
+    pub limit: Option<u64>,
 }
 
 /// A call with OVER.
@@ -101,10 +103,10 @@ pub struct OverOperatorSpec {
 }
 
 impl OverSpec {
-    /// Whether RANK and DENSE_RANK count all rows up to the last with the key, as Flink's do. It runs them over one ascending key only;
-    /// over others they are those of the standard.
+    /// Whether RANK and DENSE_RANK count all rows up to the last with the key, as Flink's do. It runs them over one ascending key only,
+    /// and not as a Top-N; elsewhere they are those of the standard.
     pub fn ranks_count_peers(&self) -> bool {
-        matches!(self.order_keys.as_slice(), [key] if !key.descending)
+        self.limit.is_none() && matches!(self.order_keys.as_slice(), [key] if !key.descending)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::clock::{Clock, SystemClock, VirtualClock};
 use crate::operators::testing::*;
 use crate::runtime::{Operator, OperatorContext};
 use crate::stream_graph::OverStrategy;
-use crate::types::Watermark;
+use crate::types::{RowKind, Watermark};
 
 /// What each of the operators gave, folded.
 #[derive(Default)]
@@ -30,7 +30,8 @@ impl Folded {
             let count = self.0.entry(row.to_string()).or_default();
             *count += if kind == "+I " || kind == "+U " { 1 } else { -1 };
             assert!(*count >= 0, "{line} takes away a row that is not there");
-            if kind == "+U " && at > 0 && lines[at - 1].starts_with("-U") {
+            if kind == "+U " {
+                assert!(at > 0 && lines[at - 1].starts_with("-U"), "an update without what was before");
                 assert_ne!(&lines[at - 1][3..], row, "an update that changes nothing");
             }
         }
@@ -97,7 +98,7 @@ fn check_timed(case: &Case, random: &mut fastrand::Rng) {
         subtasks = restored(subtasks, case, random);
         let rows: Vec<Row> = (0..random.usize(0..40)).map(|_| Row::random(random, base)).collect();
         base += random.i64(0..40);
-        let batch = random::batch_of(&rows.iter().map(|row| (true, row.clone())).collect::<Vec<_>>());
+        let batch = random::batch_of(&rows.iter().map(|row| (RowKind::Insert, row.clone())).collect::<Vec<_>>());
         model.rows.extend(rows.into_iter().filter(|row| row.time > watermark));
         watermark = watermark.max(base - random.i64(0..30));
         let parallelism = subtasks.len() as u32;

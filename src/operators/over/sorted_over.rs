@@ -26,6 +26,16 @@ pub(super) struct SortedOver<K> {
     table: RankTable<K>,
     reach: Reach,
     evaluator: Evaluator,
+    limit: Option<RankLimit>,
+}
+
+/// The last rank that is wanted.
+#[derive(Debug, Clone, Copy)]
+enum RankLimit {
+    /// Of RANK.
+    Rows(usize),
+    /// Of DENSE_RANK.
+    Keys(usize),
 }
 
 /// Stretches of partitions that a batch reaches, none beside another.
@@ -66,21 +76,35 @@ impl<K: RankKey> SortedOver<K> {
             table: ordered_rows(spec, true, context.max_parallelism)?.with_ttl(context),
             reach: Reach::new(&spec.over, range_key(&spec.over)),
             evaluator: Evaluator::new(&spec.over, &context.environment.functions)?,
+            limit: spec.over.limit.map(|limit| match spec.over.calls.first().map(|over| over.call.function.as_str()) {
+                Some("DENSE_RANK") => RankLimit::Keys(limit as usize),
+                _ => RankLimit::Rows(limit as usize),
+            }),
         })
+    }
+
+    /// The parts of sections that are wanted.
+    fn wanted(&self, sections: &[Section]) -> Vec<Section> {
+        let Some(limit) = self.limit else { return sections.to_vec() };
+        let within = |section: &Section| {
+            let end = limit.end(&self.table, section.group);
+            Section { from: section.from.min(end), to: section.to.min(end), ..*section }
+        };
+        sections.iter().map(within).collect()
     }
 
     fn apply(&mut self, batch: &Batch) -> Result<Batch> {
         let keys = self.table.place(batch, None)?;
         let stretches = self.stretches(batch, &keys)?;
-        let old = self.evaluator.evaluate(&self.table, &stretches.sections, false)?;
+        let old = self.evaluator.evaluate(&self.table, &self.wanted(&stretches.sections), false)?;
         for (section, first_change) in stretches.sections.iter().zip(&stretches.first_changes) {
             self.evaluator.cut(section.group, *first_change)?;
         }
-        let added = self.table.change(batch, &keys, |_, _| {})?;
+        let rows = self.table.change(batch, &keys, |_, _| {})?;
         self.table.note_written();
-        let sections = stretches.after(&added);
-        let new = self.evaluator.evaluate(&self.table, &sections, true)?;
-        let changed = self.changes(&old, &new)?;
+        let sections = stretches.after(batch, &rows);
+        let new = self.evaluator.evaluate(&self.table, &self.wanted(&sections), true)?;
+        let changed = self.changes(&old, &new, &self.successors(batch, &rows))?;
         let mut groups: Vec<u32> = sections.iter().map(|section| section.group).collect();
         groups.dedup();
         self.table.release(&groups);
@@ -118,10 +142,33 @@ impl<K: RankKey> SortedOver<K> {
         Ok(stretches)
     }
 
-    fn changes(&self, old: &Results, new: &Results) -> Result<Batch> {
+    /// For each row that takes the place of another one of its partition (`-U`, `+U`) that other one.
+    fn successors(&self, batch: &Batch, rows: &[RowId]) -> HashMap<RowId, RowId> {
+        let mut former = HashMap::new();
+        let groups = self.table.placed();
+        for (row, ids) in rows.windows(2).enumerate() {
+            let is_update = batch.kind(row) == RowKind::UpdateBefore && batch.kind(row + 1) == RowKind::UpdateAfter;
+            if is_update && groups[row] == groups[row + 1] && ids[0].is_some() && ids[1].is_some() {
+                let first = former.get(&ids[0]).copied().unwrap_or(ids[0]);
+                former.insert(ids[1], first);
+            }
+        }
+        former
+    }
+
+    /// The changes between two results; `former`: rows that others take the place of.
+    fn changes(&self, old: &Results, new: &Results, former: &HashMap<RowId, RowId>) -> Result<Batch> {
         let places: HashMap<RowId, usize> = old.ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
-        let stayed: Vec<Option<usize>> = new.ids.iter().map(|id| places.get(id).copied()).collect();
-        let differ = differ(old, new, &stayed)?;
+        let stayed: Vec<Option<usize>> = new.ids.iter().map(|id| places.get(former.get(id).unwrap_or(id)).copied()).collect();
+        let columns = |results: &Results| -> Result<Vec<ArrayRef>> {
+            Ok([self.table.store().take(&results.ids)?, results.values.clone()].concat())
+        };
+        let (old_columns, new_columns) = (columns(old)?, columns(new)?);
+        // A row that only stays is another one by its results alone.
+        let differ = match former.is_empty() {
+            true => differ(&old.values, &new.values, &stayed)?,
+            false => differ(&old_columns, &new_columns, &stayed)?,
+        };
         let mut gone = vec![true; old.ids.len()];
         stayed.iter().flatten().for_each(|place| gone[*place] = false);
         let mut changes = ChangeRows::default();
@@ -141,10 +188,7 @@ impl<K: RankKey> SortedOver<K> {
                 changes.new_row(RowKind::UpdateAfter, at);
             }
         }
-        let columns = |results: &Results| -> Result<Vec<ArrayRef>> {
-            Ok([self.table.store().take(&results.ids)?, results.values.clone()].concat())
-        };
-        let (old, new) = (columns(old)?, columns(new)?);
+        let (old, new) = (old_columns, new_columns);
         // Where no row is reached before or after, that side knows no results.
         match (old.len(), new.len()) {
             (was, is) if was < is => changes.into_batch(&[], &new, &new),
@@ -154,11 +198,34 @@ impl<K: RankKey> SortedOver<K> {
     }
 }
 
+impl RankLimit {
+    /// How many rows of a partition are wanted: of rows with one key all are or none.
+    fn end<K: RankKey>(self, table: &RankTable<K>, group: u32) -> usize {
+        match self {
+            RankLimit::Rows(0) | RankLimit::Keys(0) => 0,
+            RankLimit::Rows(rows) => match table.entries(group, rows - 1).next() {
+                Some((key, _)) => table.position(group, key, true),
+                None => table.len(group),
+            },
+            RankLimit::Keys(keys) => {
+                let mut end = 0;
+                for _ in 0..keys {
+                    let Some((key, _)) = table.entries(group, end).next() else { break };
+                    end = table.position(group, key, true);
+                }
+                end
+            }
+        }
+    }
+}
+
 impl Stretches {
-    /// The sections after the batch, whose rows added so many rows each.
-    fn after(&self, added: &[i8]) -> Vec<Section> {
+    /// The sections after the batch, which added or took back these rows.
+    fn after(&self, batch: &Batch, rows: &[RowId]) -> Vec<Section> {
         let mut growth = vec![0i64; self.sections.len()];
-        self.of_rows.iter().zip(added).for_each(|(stretch, added)| growth[*stretch] += i64::from(*added));
+        for (row, _) in rows.iter().enumerate().filter(|(_, id)| id.is_some()) {
+            growth[self.of_rows[row]] += if batch.kind(row).is_retraction() { -1 } else { 1 };
+        }
         let moved = |at: usize, by: i64| (at as i64 + by) as usize;
         let (mut group, mut shift) = (None, 0);
         let section = |(section, growth): (&Section, i64)| {
@@ -173,8 +240,8 @@ impl Stretches {
     }
 }
 
-/// Compares the results of the rows that stayed, pair by pair; none = none stayed.
-fn differ(old: &Results, new: &Results, stayed: &[Option<usize>]) -> Result<Option<Differ>> {
+/// Compares columns of the rows that stayed, pair by pair; none = none stayed.
+fn differ(old: &[ArrayRef], new: &[ArrayRef], stayed: &[Option<usize>]) -> Result<Option<Differ>> {
     let pairs = stayed.iter().enumerate().filter_map(|(at, place)| Some((place.as_ref().copied()? as u32, at as u32)));
     let (was, is): (Vec<u32>, Vec<u32>) = pairs.unzip();
     if was.is_empty() {
@@ -184,7 +251,7 @@ fn differ(old: &Results, new: &Results, stayed: &[Option<usize>]) -> Result<Opti
         let at = UInt32Array::from(at);
         Ok(values.iter().map(|column| compute::take(column, &at, None)).collect::<std::result::Result<_, _>>()?)
     };
-    Ok(Some(Differ::new(&take(&old.values, was)?, &take(&new.values, is)?)?))
+    Ok(Some(Differ::new(&take(old, was)?, &take(new, is)?)?))
 }
 
 impl<K: RankKey> Operator for SortedOver<K> {

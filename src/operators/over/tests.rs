@@ -19,6 +19,7 @@ fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOpera
         partition_keys: vec![0],
         order_keys: vec![SortKey { column: 2, descending: false, nulls_first: true }],
         calls: ["COUNT(*)", "SUM", "MAX"].map(|call| OverCall { frame, call: aggregate(call) }).to_vec(),
+        limit: None,
     };
     OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(input) }
 }
@@ -110,7 +111,7 @@ fn by_another_column_rows_change_the_results_of_those_behind_them() {
     restore(&mut *restored, &context(), &snapshot(&mut *sums));
     let out = pushed(&mut *restored, &["-U a 2 1", "+U a 6 1"]);
     let expected =
-        ["-D a 2 1 1 2 2", "-U a 5 2 2 7 5", "+U a 5 2 1 5 5", "+I a 6 1 2 11 6", "-U a 9 1 3 16 9", "+U a 9 1 3 20 9"];
+        ["-U a 5 2 2 7 5", "+U a 5 2 1 5 5", "-U a 2 1 1 2 2", "+U a 6 1 2 11 6", "-U a 9 1 3 16 9", "+U a 9 1 3 20 9"];
     assert_eq!(out, expected);
     assert_eq!(pushed(&mut *restored, &["-D a 5 2", "-D a 6 1", "-D a 9 1"]).len(), 3);
 }

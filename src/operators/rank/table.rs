@@ -238,31 +238,31 @@ impl<K: RankKey> RankTable<K> {
     }
 
     /// Adds the rows of a batch that was placed, or takes them back, after `before_row` has seen the table and the partition of each.
-    /// Gives how many rows each of them added to its partition: 1, 0 or -1.
+    /// Gives the row that each of them added or took back; [`RowId::NONE`] = none.
     pub(in crate::operators) fn change(
         &mut self,
         batch: &Batch,
         keys: &EncodedKeys,
         mut before_row: impl FnMut(&Self, u32),
-    ) -> Result<Vec<i8>> {
+    ) -> Result<Vec<RowId>> {
         let rows = self.competing_rows(batch, keys);
         let (row_hashes, ids) = self.append(batch, &rows)?;
         let mut ids = ids.into_iter();
-        let mut added = vec![0; batch.num_rows()];
+        let mut changed = vec![RowId::NONE; batch.num_rows()];
         for row in rows {
             let row = row as usize;
             let group = self.group_of_row[row];
             before_row(self, group);
             let key = K::of(keys.bytes(row));
-            added[row] = if batch.kind(row).is_retraction() {
-                -i8::from(self.remove(group, &key, row_hashes[row]))
+            changed[row] = if batch.kind(row).is_retraction() {
+                self.remove(group, &key, row_hashes[row])
             } else {
                 let id = ids.next().expect("all rows that are added were stored");
                 self.insert(group, Entry { key, id });
-                1
+                id
             };
         }
-        Ok(added)
+        Ok(changed)
     }
 
     /// Finds or makes the partition of each row.
@@ -354,8 +354,8 @@ impl<K: RankKey> RankTable<K> {
 
     /// Takes a row back, if it is there. Of rows with one key and one hash any is as good as another; none is there when the input is
     /// out of order.
-    fn remove(&mut self, group: u32, key: &K, hash: u64) -> bool {
-        let Some(hashes) = &self.row_hashes else { return false };
+    fn remove(&mut self, group: u32, key: &K, hash: u64) -> RowId {
+        let Some(hashes) = &self.row_hashes else { return RowId::NONE };
         let list = &mut self.lists[group as usize];
         self.list_bytes -= list.heap_bytes();
         let removed = list.remove(key, |id| hashes.get(id) == hash);
@@ -364,7 +364,7 @@ impl<K: RankKey> RankTable<K> {
             self.dropped.push(entry.id);
         }
         self.list_bytes += list.heap_bytes();
-        removed.is_some()
+        removed.map_or(RowId::NONE, |entry| entry.id)
     }
 
     /// Forgets the rows that are not kept any more, and of the given partitions those without rows.

@@ -346,6 +346,7 @@ fn a_partition_of_over_begins_anew() {
             partition_keys: vec![0],
             order_keys: vec![SortKey { column: 1, descending: false, nulls_first: true }],
             calls: vec![OverCall { frame: OverFrame::ROWS_TO_CURRENT, call: call("SUM", false) }],
+            limit: None,
         },
         strategy: OverStrategy::Sorted,
         emit_update_before: true,

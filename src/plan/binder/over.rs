@@ -232,6 +232,7 @@ pub(super) fn apply(plan: LogicalPlan, overs: Vec<BoundOver>) -> (LogicalPlan, V
             partition_keys: over.partition.iter().map(&mut position).collect(),
             order_keys: over.order.iter().map(|(expr, key)| SortKey { column: position(expr), ..key.clone() }).collect(),
             calls: Vec::new(),
+            limit: None,
         };
         let call = AggregateCall {
             function: over.function.clone(),

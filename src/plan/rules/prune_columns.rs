@@ -321,6 +321,7 @@ fn prune_over(input: LogicalPlan, spec: OverSpec, schema: &Schema, needed: &Colu
         partition_keys: input.moved_all(&spec.partition_keys),
         order_keys: spec.order_keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect(),
         calls,
+        limit: spec.limit,
     };
     let plan = LogicalPlan::Over { input: Box::new(input.plan), spec, schema: Arc::new(schema.project(&kept)) };
     Pruned { plan, places: places(&kept, schema.len()) }

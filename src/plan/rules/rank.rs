@@ -37,7 +37,7 @@ fn sink(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> Result<Log
         }
         LogicalPlan::Over { input, spec, schema } => match numbered(&spec, &schema, input.schema().len()) {
             Some(number) => bounded(input, spec, schema, number, terms),
-            None => Ok(filtered(LogicalPlan::Over { input, spec, schema }, terms)),
+            None => Ok(limited(input, spec, schema, terms)),
         },
         other => Ok(filtered(other, terms)),
     }
@@ -47,7 +47,7 @@ fn sink(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> Result<Log
 fn is_numbered(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Project { input, .. } | LogicalPlan::Filter { input, .. } => is_numbered(input),
-        LogicalPlan::Over { input, spec, schema } => numbered(spec, schema, input.schema().len()).is_some(),
+        LogicalPlan::Over { input, spec, schema } => is_ranked(spec) || numbered(spec, schema, input.schema().len()).is_some(),
         _ => false,
     }
 }
@@ -58,6 +58,20 @@ fn numbered(spec: &OverSpec, schema: &Schema, width: usize) -> Option<usize> {
         [over] if over.call.function == "ROW_NUMBER" && schema.len() == width + 1 => Some(width),
         _ => None,
     }
+}
+
+/// RANK and DENSE_RANK with a bound: rows behind it are not wanted. The filter stays.
+fn limited(input: Box<LogicalPlan>, mut spec: OverSpec, schema: SchemaRef, terms: Vec<Expr>) -> LogicalPlan {
+    let number = input.schema().len();
+    if is_ranked(&spec) {
+        spec.limit = Bounds::of(terms.clone(), number).end.map(|end| end.max(0).unsigned_abs());
+    }
+    filtered(LogicalPlan::Over { input, spec, schema }, terms)
+}
+
+/// Whether OVER computes a rank alone.
+fn is_ranked(spec: &OverSpec) -> bool {
+    matches!(spec.calls.as_slice(), [over] if matches!(over.call.function.as_str(), "RANK" | "DENSE_RANK"))
 }
 
 /// What the terms of a filter say of the number.

@@ -122,7 +122,7 @@ impl Model {
     pub(super) fn results(&self, case: &Case) -> Vec<String> {
         let mut lines = Vec::new();
         for rows in self.partitions(case) {
-            lines.extend((0..rows.len()).map(|at| line(case, &rows, at)));
+            lines.extend((0..rows.len()).filter(|at| is_wanted(case, &rows, *at)).map(|at| line(case, &rows, at)));
         }
         lines.sort();
         lines
@@ -152,6 +152,12 @@ impl Model {
         }
         lines
     }
+}
+
+/// Whether the rank of a row is within the limit.
+fn is_wanted(case: &Case, rows: &[Row], at: usize) -> bool {
+    let Some(limit) = case.spec.over.limit else { return true };
+    result(case, &case.spec.over.calls[0], rows, at).parse::<u64>().unwrap() <= limit
 }
 
 fn line(case: &Case, rows: &[Row], at: usize) -> String {

@@ -81,7 +81,7 @@ impl Case {
         // By event time all calls have one frame.
         let common = frame(random, one_key, by_time);
         let calls = (0..random.usize(1..4)).map(|_| {
-            if !order_keys.is_empty() && random.u8(0..3) == 0 {
+            if !order_keys.is_empty() && random.u8(0..2) == 0 {
                 let (function, args, frame) = PLACES[random.usize(0..PLACES.len())];
                 return OverCall { frame, call: call(function, args) };
             }
@@ -90,8 +90,10 @@ impl Case {
             OverCall { frame, call: call(function, args) }
         });
         let calls: Vec<OverCall> = calls.collect();
+        let is_rank = |over: &OverCall| matches!(over.call.function.as_str(), "RANK" | "DENSE_RANK");
+        let limit = (!is_timed && calls.len() == 1 && is_rank(&calls[0]) && random.bool()).then(|| random.u64(1..6));
         let keeps_rows = calls.iter().any(|over| over.frame.unit == FrameUnit::Rows || over.frame.start.before().is_none());
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls };
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls, limit };
         let spec = OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(schema()) };
         Case { spec, updating: !is_timed && random.bool(), keeps_rows }
     }
@@ -149,7 +151,7 @@ fn call(function: &str, args: &[usize]) -> AggregateCall {
 }
 
 /// Rows that come, or where the input is updating also go; the model follows.
-pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: bool) -> Vec<(bool, Row)> {
+pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: bool) -> Vec<(RowKind, Row)> {
     let mut changes = Vec::new();
     let count = if random.u8(0..6) == 0 { random.usize(0..200) } else { random.usize(0..12) };
     for _ in 0..count {
@@ -158,25 +160,31 @@ pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: b
             // Of equal rows the first one goes.
             let at = model.rows.iter().position(|other| *other == row).unwrap();
             model.rows.remove(at);
-            changes.push((false, row));
+            if random.bool() {
+                changes.push((RowKind::Delete, row));
+                continue;
+            }
+            let next = Row::random(random, 0);
+            model.rows.push(next.clone());
+            changes.extend([(RowKind::UpdateBefore, row), (RowKind::UpdateAfter, next)]);
         } else {
             let row = Row::random(random, 0);
             model.rows.push(row.clone());
-            changes.push((true, row));
+            changes.push((RowKind::Insert, row));
         }
     }
     changes
 }
 
 /// Changes as a batch.
-pub(super) fn batch_of(changes: &[(bool, Row)]) -> Batch {
+pub(super) fn batch_of(changes: &[(RowKind, Row)]) -> Batch {
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringViewArray::from_iter_values(changes.iter().map(|(_, row)| row.name.as_str()))),
         Arc::new(Int64Array::from_iter(changes.iter().map(|(_, row)| row.value))),
         Arc::new(TimestampMillisecondArray::from_iter_values(changes.iter().map(|(_, row)| row.time))),
         Arc::new(Int64Array::from_value(2, changes.len())),
     ];
-    let kinds = RowKinds::new(changes.iter().map(|(comes, _)| if *comes { RowKind::Insert } else { RowKind::Delete }));
-    let insert_only = changes.iter().all(|(comes, _)| *comes);
+    let kinds = RowKinds::new(changes.iter().map(|(kind, _)| *kind));
+    let insert_only = changes.iter().all(|(kind, _)| *kind == RowKind::Insert);
     Batch::new(columns, changes.len()).with_kinds((!insert_only).then_some(kinds))
 }

@@ -63,7 +63,7 @@ impl Session {
         if exists && create.if_not_exists {
             return Ok(Outcome::Done.into());
         }
-        let notices = self.create_table(create, hints)?;
+        let mut notices = self.create_table(create, hints)?;
         let planned = self.planned(hints, |cx, planner| {
             let columns = binder::bind_table_query(create, cx)?.map(|plan| column_names(&plan)).unwrap_or_default();
             let query = create.query.as_ref().ok_or_else(|| Error::internal("CREATE TABLE AS has a query"))?;
@@ -72,7 +72,13 @@ impl Session {
             plan::plan_inserts(vec![binder::bind_insert(&insert, cx)?], planner)
         });
         let job = match planned {
-            Ok(planned) => self.run(&planned).await,
+            Ok(planned) => match self.remarks(&planned, create.name.span) {
+                Ok(remarks) => {
+                    notices.extend(remarks);
+                    self.run(&planned).await
+                }
+                Err(error) => Err(error),
+            },
             Err(error) => Err(error),
         };
         // A query that does not fit its sink leaves no table behind.

@@ -28,6 +28,8 @@ mod show_jobs;
 mod silence;
 pub mod slt;
 mod state_paths;
+#[cfg(test)]
+mod state_tests;
 mod stopwatch;
 mod terminal;
 mod watermarks;

@@ -83,7 +83,7 @@ impl ScriptRunner {
 
     async fn show(&mut self, result: StatementResult) -> Result<()> {
         for notice in &result.notices {
-            eprintln!("notice: {notice}");
+            eprintln!("{notice}");
         }
         match result.outcome {
             Outcome::Done => Ok(()),

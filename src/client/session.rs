@@ -18,7 +18,7 @@ use super::{builtin_rows, show, show_jobs, state_paths};
 use crate::catalog::{CatalogManager, LikeFilter};
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
-use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS};
+use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS, STATE_UNBOUNDED};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{self, FunctionRegistry, ScalarFunction};
@@ -199,10 +199,10 @@ impl Session {
                 let planned = self.planned(&statement.hints, |cx, planner| {
                     plan::plan_select(binder::bind_query(query, cx)?, result, planner)
                 })?;
-                self.run_select(planned, rows).await
+                self.run_select(planned, rows, statement.place).await
             }
-            Statement::Insert(insert) => self.run_inserts(std::slice::from_ref(insert.as_ref()), &statement.hints).await,
-            Statement::StatementSet(inserts) => self.run_inserts(inserts, &statement.hints).await,
+            Statement::Insert(insert) => self.run_inserts(std::slice::from_ref(insert.as_ref()), statement).await,
+            Statement::StatementSet(inserts) => self.run_inserts(inserts, statement).await,
             Statement::Explain { details, statement: explained } => {
                 let planned = self.plan_for_explain(explained, &statement.hints)?;
                 Ok(Outcome::Text(explain::explain(&planned, ExplainFormat::Text, details)?).into())
@@ -362,22 +362,43 @@ impl Session {
         plan(&cx, &PlannerContext { late_rows: late_rows.as_ref(), ..state.planner_context(&self.engine) })
     }
 
-    pub(super) async fn run_select(&self, planned: PlannedJob, rows: ResultStream) -> Result<StatementResult> {
+    pub(super) async fn run_select(&self, planned: PlannedJob, rows: ResultStream, place: Span) -> Result<StatementResult> {
+        let notices = self.remarks(&planned, place)?;
         let query = planned.queries.first().ok_or_else(|| Error::internal("a SELECT plans to one query"))?;
         let schema = Arc::clone(query.logical.schema());
         let changelog = query.changelog.changes.mode();
         let (job, _, rows) = self.submit(&planned, Some(rows)).await?;
         let rows = rows.ok_or_else(|| Error::internal("a SELECT collects rows"))?;
         let rows = RowStream::of_job(schema, changelog, rows, job).in_time_zone(self.configuration().time_zone());
-        Ok(Outcome::Rows(rows).into())
+        Ok(StatementResult { outcome: Outcome::Rows(rows), notices })
     }
 
-    async fn run_inserts(&self, inserts: &[Insert], hints: &[HintedOptions]) -> Result<StatementResult> {
-        let planned = self.planned(hints, |cx, planner| {
+    async fn run_inserts(&self, inserts: &[Insert], statement: &ParsedStatement) -> Result<StatementResult> {
+        let planned = self.planned(&statement.hints, |cx, planner| {
             let bound = inserts.iter().map(|insert| binder::bind_insert(insert, cx)).collect::<Result<Vec<_>>>()?;
             plan::plan_inserts(bound, planner)
         })?;
-        Ok(Outcome::Job(self.run(&planned).await?).into())
+        let notices = self.remarks(&planned, statement.place)?;
+        Ok(StatementResult { outcome: Outcome::Job(self.run(&planned).await?), notices })
+    }
+
+    /// What the user should know of a job that does not end, before it starts: state that nothing bounds, unless settings say otherwise, and
+    /// what is seldom meant. Of one that ends nothing: its state ends too.
+    pub(super) fn remarks(&self, planned: &PlannedJob, place: Span) -> Result<Vec<Notice>> {
+        let state = self.locked();
+        if planned.is_bounded(&state.planner_context(&self.engine))? {
+            return Ok(Vec::new());
+        }
+        let advice = planned.notices.iter().map(|notice| Notice::new(notice.clone()));
+        let unbounded = || planned.unbounded.iter();
+        match state.configuration.text(&STATE_UNBOUNDED).to_ascii_uppercase().as_str() {
+            "ALLOW" => Ok(advice.collect()),
+            "FORBID" => match planned.unbounded.first() {
+                Some(first) => Err(first.error()),
+                None => Ok(advice.collect()),
+            },
+            _ => Ok(advice.chain(unbounded().map(|state| Notice::warning(state.warning(), place))).collect()),
+        }
     }
 
     /// Runs a job that writes, and remembers it when it follows memory tables: flushes pass through it then.

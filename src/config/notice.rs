@@ -11,12 +11,19 @@ pub struct Notice {
     pub message: String,
     /// What it is about, in the text of the statement.
     pub span: Option<Span>,
+    /// Whether something is likely to go wrong, sooner or later.
+    pub is_warning: bool,
 }
 
 impl Notice {
     /// A remark.
     pub fn new(message: impl Into<String>) -> Self {
-        Notice { message: message.into(), span: None }
+        Notice { message: message.into(), span: None, is_warning: false }
+    }
+
+    /// A warning about a place.
+    pub fn warning(message: impl Into<String>, span: Span) -> Self {
+        Notice { message: message.into(), span: Some(span), is_warning: true }
     }
 
     /// The same remark about a place.
@@ -26,8 +33,12 @@ impl Notice {
     }
 }
 
+/// As it is shown: `notice: …`, `warning: line 3, column 1: …`.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match self.span.filter(|_| self.is_warning) {
+            Some(span) => write!(f, "warning: line {}, column {}: {}", span.start.line, span.start.column, self.message),
+            None => write!(f, "notice: {}", self.message),
+        }
     }
 }

@@ -5,6 +5,7 @@
 use chrono::{DateTime, NaiveDate, TimeDelta};
 
 use crate::expr::{CastMode, Expr, SortKey};
+pub use crate::stream_graph::duration_text;
 use crate::types::{DataType, Schema, TypeKind, Value};
 
 /// Functions that stand between their two arguments.
@@ -81,15 +82,6 @@ pub fn column_list(columns: &[usize], schema: &Schema) -> String {
 /// The name of a column, or its position where a plan is broken: printing never fails.
 pub fn column_name(index: usize, schema: &Schema) -> String {
     schema.fields.get(index).map_or_else(|| format!("${index}"), |field| field.name.clone())
-}
-
-/// A duration in its highest whole unit, as Flink shows window sizes: `10 s`, `15 min`.
-pub fn duration_text(ms: i64) -> String {
-    const UNITS: [(i64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
-    match UNITS.iter().find(|(unit, _)| ms != 0 && ms % unit == 0) {
-        Some((unit, name)) => format!("{} {name}", ms / unit),
-        None => format!("{ms} ms"),
-    }
 }
 
 fn call_text(function: &str, args: &[Expr], schema: &Schema) -> String {

@@ -21,6 +21,7 @@ mod rules;
 mod sink_keys;
 mod sort;
 mod stack;
+mod state_bounds;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -38,3 +39,5 @@ pub use expr_text::expr_text;
 pub use logical::{LogicalPlan, ScanTable};
 pub use planner::{PlannedJob, PlannedQuery, plan_inserts, plan_select};
 pub use rules::optimize;
+pub use sort::is_bounded;
+pub use state_bounds::UnboundedState;

@@ -6,6 +6,7 @@ use super::generator::generate;
 use super::rules::{is_enabled, share_scans};
 use super::sort::is_bounded;
 use super::stack::with_room;
+use super::state_bounds::{self, UnboundedState};
 use super::validate::validate;
 use super::{LogicalPlan, PlannerContext, optimize};
 use crate::error::Result;
@@ -32,6 +33,8 @@ pub struct PlannedJob {
     pub stream_graph: StreamGraph,
     /// What the user should know about these queries, a sentence each.
     pub notices: Vec<String>,
+    /// State that nothing bounds.
+    pub unbounded: Vec<UnboundedState>,
 }
 
 impl PlannedJob {
@@ -67,6 +70,7 @@ fn plan_job(plans: Vec<LogicalPlan>, result: Option<ResultId>, cx: &PlannerConte
         .collect::<Result<Vec<_>>>()?;
     let planned: Vec<_> = queries.iter().map(|query| (&query.optimized, &query.changelog)).collect();
     let stream_graph = generate(&planned, result, cx)?;
-    let notices = queries.iter().flat_map(|query| advise(&query.optimized)).collect();
-    Ok(PlannedJob { queries, stream_graph, notices })
+    let notices = queries.iter().flat_map(|query| advise(&query.logical, &query.optimized)).collect();
+    let unbounded = state_bounds::unbounded(&stream_graph);
+    Ok(PlannedJob { queries, stream_graph, notices, unbounded })
 }

@@ -16,10 +16,10 @@ use crate::error::{Error, ErrorKind, Location, Result, Span, nearest};
 const HARMLESS: &[&str] = &["BROADCAST", "MULTI_JOIN", "NEST_LOOP", "SHUFFLE_HASH", "SHUFFLE_MERGE"];
 
 /// Query hints with options that change what a query does.
-const WITH_OPTIONS: &[&str] = &["EMIT"];
+const WITH_OPTIONS: &[&str] = &["EMIT", "STATE_TTL"];
 
 /// Query hints of Flink's that change what a query does.
-const UNSUPPORTED: &[&str] = &["LOOKUP", "STATE_TTL"];
+const UNSUPPORTED: &[&str] = &["LOOKUP"];
 
 /// The hints of a statement.
 pub(super) struct Hints {

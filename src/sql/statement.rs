@@ -22,7 +22,8 @@ pub struct ParsedStatement {
     pub place: Span,
     /// Where the text stands in the script, in bytes.
     pub range: Range<usize>,
-    /// The hints of the statement that say something: `t /*+ OPTIONS('k' = 'v') */`, `SELECT /*+ EMIT('k' = 'v') */`.
+    /// The hints of the statement that say something: `t /*+ OPTIONS('k' = 'v') */`, `SELECT /*+ EMIT('k' = 'v') */`,
+    /// `SELECT /*+ STATE_TTL('t' = '1 d') */`.
     pub hints: Vec<HintedOptions>,
     /// Query hints that have no effect, `SELECT /*+ BROADCAST(t) */`: name and place.
     pub idle_hints: Vec<(String, Span)>,
@@ -35,7 +36,7 @@ pub struct HintedOptions {
     pub hint: &'static str,
     /// Where the name before the hint ends (`Ident.span.end` of its last part), or the word SELECT.
     pub name_end: Location,
-    /// The options.
+    /// The options; of STATE_TTL durations by name.
     pub options: Options,
     /// The hint itself; of a query's hint its name.
     pub span: Span,

@@ -21,6 +21,6 @@ pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SinkSpec, SourceSpec, UnnestSpec,
     WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec, element_columns,
 };
-pub use state::{KeptState, StateBound, StateContract};
+pub use state::{KeptState, StateBound, StateContract, duration_text};
 pub use time_joins::{IntervalJoinSpec, WindowColumns, WindowJoinSpec};
 pub use timing::{WatermarkAlignment, WatermarkTiming};

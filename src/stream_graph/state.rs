@@ -73,25 +73,43 @@ impl fmt::Display for StateBound {
                     _ => Ok(()),
                 }
             }
-            StateBound::Nothing { why } => write!(f, "bounded by nothing: {why}"),
+            StateBound::Nothing { why } => write!(f, "bounded by nothing, {why}"),
         }
     }
 }
 
+/// `rows of the left input: one entry for each [name], dropped when not written for 1 d`.
+impl fmt::Display for KeptState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.what)?;
+        if self.ttl_ms == 0 {
+            return write!(f, "{}", self.bound);
+        }
+        if !matches!(self.bound, StateBound::Nothing { .. }) {
+            write!(f, "{}, ", self.bound)?;
+        }
+        write!(f, "dropped when not written for {}", duration_text(i64::try_from(self.ttl_ms).unwrap_or(i64::MAX)))
+    }
+}
+
+/// The upsert key, then a line for each thing that is kept.
 impl fmt::Display for StateContract {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for kept in &self.kept {
-            write!(f, "{}: {}", kept.what, kept.bound)?;
-            if kept.ttl_ms > 0 {
-                write!(f, ", dropped when not written for {} ms", kept.ttl_ms)?;
-            }
-            f.write_str("; ")?;
-        }
         match self.upsert_key.as_deref() {
-            None => f.write_str("upsert key: none"),
-            Some([]) => f.write_str("upsert key: one row"),
-            Some(columns) => write!(f, "upsert key: [{}]", columns.join(", ")),
+            None => writeln!(f, "no upsert key")?,
+            Some([]) => writeln!(f, "one row")?,
+            Some(columns) => writeln!(f, "upsert key [{}]", columns.join(", "))?,
         }
+        self.kept.iter().try_for_each(|kept| writeln!(f, "    {kept}"))
+    }
+}
+
+/// A duration in its highest whole unit, as Flink shows window sizes: `10 s`, `15 min`.
+pub fn duration_text(ms: i64) -> String {
+    const UNITS: [(i64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    match UNITS.iter().find(|(unit, _)| ms != 0 && ms % unit == 0) {
+        Some((unit, name)) => format!("{} {name}", ms / unit),
+        None => format!("{ms} ms"),
     }
 }
 

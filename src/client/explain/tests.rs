@@ -24,38 +24,42 @@ fn text_shows_every_stage() {
         ExplainFormat::Text,
         &[ExplainDetail::ChangelogMode, ExplainDetail::PlanAdvice],
         expect![[r#"
-        == Logical Plan ==
-        GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
-        +- Project(select=[item])
-           +- Filter(where=[(price > 3)])
-              +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
+            == Logical Plan ==
+            GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
+            +- Project(select=[item])
+               +- Filter(where=[(price > 3)])
+                  +- TableSourceScan(table=[[c, d, bids]], fields=[item, price, ts])
 
-        == Optimized Plan ==
-        GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n], changelogMode=[I,UB,UA])
-        +- Project(select=[item], changelogMode=[I])
-           +- TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price], changelogMode=[I])
+            == Optimized Plan ==
+            GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n], changelogMode=[I,UB,UA])
+            +- Project(select=[item], changelogMode=[I])
+               +- TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price], changelogMode=[I])
 
-        == Stream Graph ==
-        [1] TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price]) (parallelism=1)
-        [2] Calc(select=[item]) (parallelism=1)
-            <- [1] input=0 FORWARD
-        [3] GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n]) (parallelism=1)
-            <- [2] input=0 HASH[item]
-        [4] Collect(fields=[item, n]) (parallelism=1)
-            <- [3] input=0 FORWARD
+            == Stream Graph ==
+            [1] TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price]) (parallelism=1)
+            [2] Calc(select=[item]) (parallelism=1)
+                <- [1] input=0 FORWARD
+            [3] GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n]) (parallelism=1)
+                <- [2] input=0 HASH[item]
+            [4] Collect(fields=[item, n]) (parallelism=1)
+                <- [3] input=0 FORWARD
 
-        == Job Graph ==
-        [vertex-0]Source: bids[1] -> Calc[2] (parallelism=1)
-          TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price])
-          Calc(select=[item])
-        [vertex-1]GroupAggregate[3] -> Sink: Collect[4] (parallelism=1)
-          <- vertex-0 input=0 HASH ALL_TO_ALL (not chained: the edge is not forward)
-          GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
-          Collect(fields=[item, n])
+            == State ==
+            [3] GroupAggregate: upsert key [item]
+                groups: one entry for each [item]
 
-        == Plan Advice ==
-        no advice
-    "#]],
+            == Job Graph ==
+            [vertex-0]Source: bids[1] -> Calc[2] (parallelism=1)
+              TableSourceScan(table=[[c, d, bids, project=[item, price], filter=[(price > 3)]]], fields=[item, price])
+              Calc(select=[item])
+            [vertex-1]GroupAggregate[3] -> Sink: Collect[4] (parallelism=1)
+              <- vertex-0 input=0 HASH ALL_TO_ALL (not chained: the edge is not forward)
+              GroupAggregate(groupBy=[item], select=[item, COUNT(*) AS n])
+              Collect(fields=[item, n])
+
+            == Plan Advice ==
+            no advice
+        "#]],
     );
 }
 

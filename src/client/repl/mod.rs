@@ -185,7 +185,7 @@ impl Repl {
 
     async fn show(&mut self, result: StatementResult, is_last: bool, size: ScreenSize<'_>) -> Result<()> {
         for notice in &result.notices {
-            eprintln!("notice: {notice}");
+            eprintln!("{notice}");
         }
         match result.outcome {
             Outcome::Done => say("ok"),

@@ -1,6 +1,7 @@
 //! Hints with options. `t /*+ OPTIONS('k' = 'v') */`: put over the options of the table whose name they stand behind.
 //! `SELECT /*+ EMIT('k' = 'v') */`: when the windows that the query groups by show their results. A hint that stands behind anything
-//! else is an error.
+//! else is an error. `SELECT /*+ STATE_TTL('t' = '1 d') */`: how long the joins and the aggregation of this SELECT keep what comes right from `t`,
+//! a table, view or alias of its FROM.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -8,14 +9,28 @@ use std::rc::Rc;
 
 use sqlparser::ast::{self, ObjectName, Query};
 
+use super::scope::{Scope, ScopeColumn};
 use super::span::{Located, span_of};
 use super::state::Binder;
 use crate::catalog::{CatalogTable, Options, check_options};
-use crate::error::{Error, ErrorKind, Location, Result};
+use crate::config::{STATE_TTL, parse_duration_ms};
+use crate::error::{Error, ErrorKind, Location, Result, Span};
 use crate::plan::stack::with_room;
 use crate::plan::{LogicalPlan, emit};
 use crate::sql::HintedOptions;
 use crate::stream_graph::WindowSpec;
+
+/// The times to live that a SELECT hints: by table, view or alias, in milliseconds.
+#[derive(Debug)]
+pub(super) struct HintedTtls {
+    of: Vec<(String, u64)>,
+    span: Span,
+}
+
+/// Whether a column is one of the relation of this name: its alias, its last or its full name.
+fn is_named(column: &ScopeColumn, name: &str) -> bool {
+    column.relation.last().is_some_and(|last| last == name) || column.relation.join(".") == name
+}
 
 /// The hints that found their table, by the end of its name; shared by all binders of a statement.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +57,7 @@ impl Binder<'_> {
             Some(hint) if hint.hint == "OPTIONS" => Err(Error::new(ErrorKind::Syntax, "OPTIONS stands behind no table")
                 .with_hint("put the hint right behind the name of a table in FROM")
                 .at(hint.span)),
+            Some(hint) if hint.hint == "STATE_TTL" => Err(Error::unsupported("STATE_TTL in this place").at(hint.span)),
             Some(hint) => Err(without_window(hint)),
         }
     }
@@ -70,6 +86,53 @@ impl Binder<'_> {
                 .map_err(|error| error.at(hint.span))
         };
         emit::in_windows(plan, &hinted)?.ok_or_else(|| without_window(hint))
+    }
+
+    /// The binder for the clauses of a SELECT, with the times to live that it hints; none = this one.
+    pub(super) fn for_hints_of(&self, select: &ast::Select) -> Result<Option<Self>> {
+        if self.state_ttls.is_none() && self.cx.hints.iter().all(|hint| hint.hint != "STATE_TTL") {
+            return Ok(None);
+        }
+        let end = select.select_token.0.span.end;
+        let end = Location { line: end.line, column: end.column };
+        let hint = self.cx.hints.iter().find(|hint| hint.hint == "STATE_TTL" && hint.name_end == end);
+        let ttls = match hint {
+            None => None,
+            Some(hint) => {
+                self.used_hints.0.borrow_mut().insert((end.line, end.column));
+                let ttl = |(name, text): (&String, &String)| {
+                    STATE_TTL.check(text).map_err(|error| error.at(hint.span))?;
+                    Ok((name.clone(), parse_duration_ms(text).unwrap_or_default()))
+                };
+                Some(Rc::new(HintedTtls { of: hint.options.iter().map(ttl).collect::<Result<_>>()?, span: hint.span }))
+            }
+        };
+        let mut binder = self.clone();
+        binder.state_ttls = ttls;
+        Ok(Some(binder))
+    }
+
+    /// Fails if a time to live is hinted for something that FROM does not have.
+    pub(super) fn check_state_ttl(&self, from: &Scope) -> Result<()> {
+        let Some(hinted) = &self.state_ttls else { return Ok(()) };
+        let relations = || from.columns.iter().filter_map(|column| column.relation.last());
+        let Some((unknown, _)) = hinted.of.iter().find(|(name, _)| !from.columns.iter().any(|column| is_named(column, name)))
+        else {
+            return Ok(());
+        };
+        let mut known: Vec<&str> = relations().map(String::as_str).collect();
+        known.dedup();
+        Err(Error::new(ErrorKind::InvalidOption, format!("STATE_TTL names \"{unknown}\", which FROM does not have"))
+            .with_hint(format!("there are: {}", known.join(", ")))
+            .at(hinted.span))
+    }
+
+    /// How long state of what a scope holds is kept: where a hint names the one relation that it is.
+    pub(super) fn hinted_ttl(&self, scope: &Scope) -> Option<u64> {
+        let hinted = self.state_ttls.as_ref()?;
+        let is_it = |name: &str| !scope.columns.is_empty() && scope.columns.iter().all(|column| is_named(column, name));
+        let (_, ttl) = hinted.of.iter().find(|(name, _)| is_it(name))?;
+        Some(*ttl)
     }
 
     /// The error for a hint behind the name of something that has no options.

@@ -28,6 +28,21 @@ impl Binder<'_> {
             return self.lateral(left, relation, Some((join_type, constraint)));
         }
         let right = self.table_factor(relation)?;
+        let ttls = [self.hinted_ttl(&left.scope), self.hinted_ttl(&right.scope)];
+        let mut joined = self.join_with(left, right, join, join_type, constraint)?;
+        hint_join(&mut joined.plan, ttls);
+        Ok(joined)
+    }
+
+    fn join_with(
+        &self,
+        left: Relation,
+        right: Relation,
+        join: &ast::Join,
+        join_type: JoinType,
+        constraint: &JoinConstraint,
+    ) -> Result<Relation> {
+        let join_operator = &join.join_operator;
         check_constraint(constraint, join_operator).at_node(join)?;
         match constraint {
             JoinConstraint::None => Ok(cross(left, right)),
@@ -97,6 +112,15 @@ impl Binder<'_> {
             ScopeColumn { visible, ..column }
         });
         Ok(Relation { plan, scope: Scope { columns: merged.into_iter().chain(rest).collect() } })
+    }
+}
+
+/// The join that a plan is keeps what comes from its sides for so long.
+pub(super) fn hint_join(plan: &mut LogicalPlan, hinted: [Option<u64>; 2]) {
+    match plan {
+        LogicalPlan::Join { ttl, .. } => *ttl = hinted,
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => hint_join(input, hinted),
+        _ => {}
     }
 }
 

@@ -29,7 +29,11 @@ impl Binder<'_> {
     fn beside(&self, left: Relation, item: &TableWithJoins) -> Result<Relation> {
         let TableWithJoins { relation, joins } = item;
         if !joins.iter().map(|join| &join.relation).chain([relation]).any(is_lateral) {
-            return Ok(super::join::cross(left, self.table_with_joins(item)?));
+            let right = self.table_with_joins(item)?;
+            let ttls = [self.hinted_ttl(&left.scope), self.hinted_ttl(&right.scope)];
+            let mut joined = super::join::cross(left, right);
+            super::join::hint_join(&mut joined.plan, ttls);
+            return Ok(joined);
         }
         let first = match is_lateral(relation) {
             true => self.lateral(left, relation, None)?,

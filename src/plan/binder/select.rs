@@ -60,7 +60,16 @@ impl<'a> Binder<'a> {
             Some(ast::Distinct::Distinct) => true,
             Some(ast::Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON").at_node(select)),
         };
+        match self.for_hints_of(select)? {
+            Some(binder) => binder.all_of(select, ordering, distinct),
+            None => self.all_of(select, ordering, distinct),
+        }
+    }
+
+    /// All clauses.
+    fn all_of(&self, select: &ast::Select, ordering: &Ordering<'_>, distinct: bool) -> Result<LogicalPlan> {
         let mut from = self.from(&select.from)?;
+        self.check_state_ttl(&from.scope)?;
         if let Some(selection) = &select.selection {
             from.plan = self.filter(from.plan, &from.scope, selection)?;
         }
@@ -120,14 +129,15 @@ impl<'a> Binder<'a> {
         if !is_aggregation && !parts.groupings.is_empty() {
             return Err(grouping_sets::without_group_by());
         }
+        let ttl = self.hinted_ttl(&from.scope);
         let plan = if is_aggregation {
             let keys = keys.unwrap_or_else(|| Keys::all(Vec::new()));
-            self.aggregated(select, from.plan, keys, &mut clauses, parts)?
+            self.aggregated((select, ttl), from.plan, keys, &mut clauses, parts)?
         } else {
             plain(self, from.plan, &mut clauses, parts)?
         };
         let plan = overs(plan, &mut clauses)?;
-        Ok(project(plan, clauses, distinct, ordering))
+        Ok(project(plan, clauses, distinct.then_some(if is_aggregation { None } else { ttl }), ordering))
     }
 
     /// Keeps the rows of a plan where a condition holds.
@@ -243,7 +253,7 @@ impl<'a> Binder<'a> {
     /// Puts the aggregation under the clauses.
     fn aggregated(
         &self,
-        select: &ast::Select,
+        (select, ttl): (&ast::Select, Option<u64>),
         input: LogicalPlan,
         keys: Keys,
         clauses: &mut Clauses,
@@ -258,7 +268,8 @@ impl<'a> Binder<'a> {
         let having = clauses.having.take().map(|having| grouping.after(having, functions)).transpose()?;
         output_subqueries.iter_mut().try_for_each(|subquery| subquery.map(&mut |expr| grouping.after(expr, functions)))?;
         let elsewhere = clauses.columns();
-        let plan = self.emitting(select, grouping.plan(input))?;
+        let mut plan = self.emitting(select, grouping.plan(input))?;
+        hint_aggregate(&mut plan, ttl);
         let attached = self.attach(plan, output_subqueries, OUTPUT_SUBQUERY_BASE, having, &elsewhere)?;
         clauses.map(&mut |expr| Ok(attached.settle(expr)))?;
         Ok(attached.plan)
@@ -355,8 +366,17 @@ fn qualify_condition(condition: Expr) -> Result<Expr> {
     Err(error.with_hint("filter rows with WHERE and groups with HAVING"))
 }
 
-/// Select list, DISTINCT, order.
-fn project(input: LogicalPlan, clauses: Clauses, distinct: bool, ordering: &Ordering<'_>) -> LogicalPlan {
+/// The aggregation that a plan is keeps a group without new rows for so long.
+fn hint_aggregate(plan: &mut LogicalPlan, hinted: Option<u64>) {
+    match plan {
+        LogicalPlan::Aggregate { ttl, .. } => *ttl = hinted,
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => hint_aggregate(input, hinted),
+        _ => {}
+    }
+}
+
+/// Select list, DISTINCT (with how long its rows are kept, where a hint says so), order.
+fn project(input: LogicalPlan, clauses: Clauses, distinct: Option<Option<u64>>, ordering: &Ordering<'_>) -> LogicalPlan {
     let names = unique_names(clauses.items.iter().map(|item| item.name.clone()));
     let columns: Vec<Alias> = clauses.items.into_iter().zip(names).map(|(item, name)| Alias { name, expr: item.expr }).collect();
     let mut exprs: Vec<Expr> = columns.iter().map(|column| column.expr.clone()).collect();
@@ -365,8 +385,9 @@ fn project(input: LogicalPlan, clauses: Clauses, distinct: bool, ordering: &Orde
     let all_names = columns.iter().map(|column| column.name.clone()).chain(hidden).collect();
     let has_hidden = exprs.len() > columns.len();
     let mut plan = LogicalPlan::project(input, exprs, all_names);
-    if distinct {
+    if let Some(ttl) = distinct {
         plan = distinct_rows(plan);
+        hint_aggregate(&mut plan, ttl);
     }
     plan = ordering.apply(plan, clauses.keys);
     if has_hidden {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use sqlparser::ast::Query;
 
 use super::context::BindContext;
-use super::hint::UsedHints;
+use super::hint::{HintedTtls, UsedHints};
 use super::outer::Frame;
 use super::scope::Scope;
 use super::view::ResolvedNames;
@@ -32,6 +32,8 @@ pub(super) struct Binder<'a> {
     pub outers: Vec<Rc<Frame>>,
     /// The hints that found their table.
     pub used_hints: UsedHints,
+    /// How long the SELECT that is bound wants state to be kept.
+    pub state_ttls: Option<Rc<HintedTtls>>,
     /// What the names of tables stand for.
     pub resolved_names: ResolvedNames,
     /// The views whose text is bound, or will be once they are defined: none may refer to itself.
@@ -59,6 +61,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             outers: Vec::new(),
             used_hints: UsedHints::default(),
+            state_ttls: None,
             resolved_names: ResolvedNames::default(),
             views: Rc::default(),
             depth: 0,

@@ -4,7 +4,7 @@ use super::sharing::same_rows;
 use crate::config::{MAX_PARALLELISM, PARALLELISM, PIPELINE_NAME, STATE_TTL};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::changelog::{Changelog, Changes};
-use crate::plan::{LogicalPlan, PlannerContext};
+use crate::plan::{LogicalPlan, PlannerContext, state_bounds};
 use crate::stream_graph::{
     ChainingStrategy, ExchangeMode, LateOutput, OperatorSpec, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId,
 };
@@ -103,7 +103,9 @@ impl<'a> Generator<'a> {
             return Ok(stream.clone());
         }
         let key = changelog.upsert_keys.iter().find(|key| !key.is_empty()).cloned();
+        let first = self.graph.nodes.len();
         let stream = Stream { key, ..self.node(plan, changelog)? };
+        self.describe_state(first, plan, changelog);
         self.generated.push((plan, changelog, stream.clone()));
         Ok(stream)
     }
@@ -178,6 +180,28 @@ impl<'a> Generator<'a> {
             changelog: node.changes.mode(),
         });
         Ok(id)
+    }
+
+    /// Says what the operator of a plan's root keeps: the last one, of the nodes from `first` on, of which it is not known.
+    fn describe_state(&mut self, first: usize, plan: &LogicalPlan, changelog: &Changelog) {
+        let cx = self.cx;
+        let unknown = self.graph.nodes[first..].iter_mut().rev().filter(|node| node.state.is_none());
+        for node in unknown {
+            node.state = state_bounds::contract(&node.spec, plan, changelog, &node.state_ttl_ms, cx);
+            if node.state.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// The same of the materializer of a sink, over the rows of a plan.
+    pub fn describe_materializer(&mut self, stream: &Stream, plan: &LogicalPlan, changelog: &Changelog) {
+        let cx = self.cx;
+        for node in &stream.nodes {
+            let node = &mut self.graph.nodes[node.0 as usize - 1];
+            let ttl_ms = node.state_ttl_ms.first().copied().unwrap_or(0);
+            node.state = Some(state_bounds::of_materializer(plan, changelog, ttl_ms, cx));
+        }
     }
 
     /// The state of an input of the operator of `stream` lives as long as a hint says, if one does.

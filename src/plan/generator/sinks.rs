@@ -25,6 +25,7 @@ impl<'a> Generator<'a> {
         let keys = sink_keys::choose(input, changelog, table, schema, on_conflict, &abilities, self.cx)?;
         if let Some(materializer) = keys.materializer {
             stream = self.materialize(&stream, materializer, parallelism)?;
+            self.describe_materializer(&stream, input, changelog);
         }
         let primary_key = table.primary_key_in(schema).unwrap_or_default();
         let node = NewNode {

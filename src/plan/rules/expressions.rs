@@ -6,7 +6,7 @@ use crate::plan::LogicalPlan;
 use crate::types::Value;
 
 /// The terms of a conjunction, nested ones included.
-pub(super) fn conjuncts(predicate: Expr) -> Vec<Expr> {
+pub fn conjuncts(predicate: Expr) -> Vec<Expr> {
     match predicate {
         Expr::And(terms) => terms.into_iter().flat_map(conjuncts).collect(),
         other => vec![other],

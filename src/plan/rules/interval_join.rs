@@ -20,7 +20,7 @@ pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPla
 }
 
 /// Whether a node is a Join that becomes an IntervalJoin.
-pub(super) fn is_interval_join(plan: &LogicalPlan) -> bool {
+pub fn is_interval_join(plan: &LogicalPlan) -> bool {
     let LogicalPlan::Join { left, join_type, condition, .. } = plan else {
         return false;
     };

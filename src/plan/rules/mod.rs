@@ -31,6 +31,8 @@ mod tests;
 mod window_aggregate;
 mod window_join;
 
+pub use expressions::conjuncts;
+pub use interval_join::is_interval_join;
 pub use null_rejection::rejects_nulls;
 pub use rule::{is_enabled, optimize};
 pub use share_aggregates::is_same_call;

@@ -1,6 +1,6 @@
 //! The connectors of a simulation: sources that read the disk's input at a pace of the virtual clock, a sink that commits in two phases.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -34,12 +34,12 @@ impl ConnectorFactory for SimulatedConnectors {
         Ok(Box::new(DiskSource { input, projection: spec.projection.clone() }))
     }
 
-    fn sink(&self, _: &SinkSpec, _: SinkContext) -> Result<Box<dyn SinkWriter>> {
-        Ok(Box::new(DiskWriter { connectors: self.clone(), rows: Vec::new() }))
+    fn sink(&self, spec: &SinkSpec, _: SinkContext) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(DiskWriter { connectors: self.clone(), table: spec.table.name.clone(), rows: Vec::new() }))
     }
 
-    fn committer(&self, _: &SinkSpec, _: JobId, _: OperatorId) -> Result<Option<Box<dyn Committer>>> {
-        Ok(Some(Box::new(DiskCommitter { connectors: self.clone() })))
+    fn committer(&self, spec: &SinkSpec, _: JobId, _: OperatorId) -> Result<Option<Box<dyn Committer>>> {
+        Ok(Some(Box::new(DiskCommitter { connectors: self.clone(), table: spec.table.name.clone() })))
     }
 }
 
@@ -56,7 +56,14 @@ impl Source for DiskSource {
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
         let batches = self.input.iter();
         let splits = batches.map(|batches| batches.iter().map(|batch| batch.project(&self.projection)).collect()).collect();
-        Ok(Box::new(DiskReader { splits, open: VecDeque::new(), no_more: false, next_ms: None, clock: context.clock }))
+        Ok(Box::new(DiskReader {
+            splits,
+            open: VecDeque::new(),
+            paused: BTreeSet::new(),
+            no_more: false,
+            next_ms: None,
+            clock: context.clock,
+        }))
     }
 }
 
@@ -93,6 +100,7 @@ impl SplitEnumerator for DiskEnumerator {
 struct DiskReader {
     splits: Vec<Vec<Batch>>,
     open: VecDeque<(SplitId, usize)>,
+    paused: BTreeSet<SplitId>,
     no_more: bool,
     next_ms: Option<i64>,
     clock: Arc<dyn Clock>,
@@ -112,6 +120,9 @@ impl SourceReader for DiskReader {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceEvent>> {
+        if let Some(at) = self.open.iter().position(|(id, _)| !self.paused.contains(id)) {
+            self.open.swap(0, at);
+        }
         let Some((split, given)) = self.open.front_mut() else {
             return Poll::Ready(Ok(if self.no_more { SourceEvent::End } else { SourceEvent::NeedSplit }));
         };
@@ -141,6 +152,10 @@ impl SourceReader for DiskReader {
         }
     }
 
+    fn pause(&mut self, splits: &BTreeSet<SplitId>) {
+        self.paused.clone_from(splits);
+    }
+
     fn snapshot(&self) -> Result<Vec<Split>> {
         Ok(self.open.iter().map(|(id, given)| Split { id: *id, state: given.to_string() }).collect())
     }
@@ -149,6 +164,7 @@ impl SourceReader for DiskReader {
 /// Keeps rows until a barrier, then writes them to a hidden file.
 struct DiskWriter {
     connectors: SimulatedConnectors,
+    table: String,
     rows: Vec<String>,
 }
 
@@ -169,7 +185,7 @@ impl SinkWriter for DiskWriter {
         if self.rows.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(vec![Committable(self.connectors.disk.write_hidden(std::mem::take(&mut self.rows)))])
+        Ok(vec![Committable(self.connectors.disk.write_hidden(&self.table, std::mem::take(&mut self.rows)))])
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -179,12 +195,13 @@ impl SinkWriter for DiskWriter {
 
 struct DiskCommitter {
     connectors: SimulatedConnectors,
+    table: String,
 }
 
 impl Committer for DiskCommitter {
     fn recover(&mut self, _: Option<&str>, committables: &[Committable]) -> Result<()> {
         let names: Vec<String> = committables.iter().map(|file| file.0.clone()).collect();
-        self.connectors.disk.remove_hidden_but(&names);
+        self.connectors.disk.remove_hidden_but(&self.table, &names);
         self.commit(committables)
     }
 

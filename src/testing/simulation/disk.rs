@@ -39,10 +39,10 @@ impl Disk {
         self.inputs.lock().unwrap().get(table).cloned()
     }
 
-    /// Writes a hidden file and names it.
-    pub fn write_hidden(&self, rows: Rows) -> String {
+    /// Writes a hidden file of a table and names it.
+    pub fn write_hidden(&self, table: &str, rows: Rows) -> String {
         let mut files = self.files();
-        let name = format!("part-{}", files.next);
+        let name = format!("{table}/part-{}", files.next);
         files.next += 1;
         files.hidden.insert(name.clone(), rows);
         name
@@ -57,9 +57,10 @@ impl Disk {
         }
     }
 
-    /// Removes the hidden files that `keep` does not name.
-    pub fn remove_hidden_but(&self, keep: &[String]) {
-        self.files().hidden.retain(|name, _| keep.contains(name));
+    /// Removes the hidden files of a table that `keep` does not name.
+    pub fn remove_hidden_but(&self, table: &str, keep: &[String]) {
+        let folder = format!("{table}/");
+        self.files().hidden.retain(|name, _| keep.contains(name) || !name.starts_with(&folder));
     }
 
     /// How many files nobody sees.

@@ -14,7 +14,15 @@ const TABLES: &str = "
     CREATE TABLE bid (item BIGINT, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
       WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json');
     CREATE TABLE auction (id BIGINT, category BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '2' SECOND)
+      WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json');
+    CREATE TABLE late (price BIGINT, ts TIMESTAMP(3), late_operator STRING)
       WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json');";
+
+/// Tables that are read side by side in event time.
+const ALIGNED: &str = "ALTER TABLE bid SET ('scan.watermark.alignment.group' = 'g', 'scan.watermark.alignment.max-drift' = '1 s',
+      'scan.watermark.alignment.update-interval' = '3 ms');
+    ALTER TABLE auction SET ('scan.watermark.alignment.group' = 'g', 'scan.watermark.alignment.max-drift' = '500 ms',
+      'scan.watermark.alignment.update-interval' = '5 ms');";
 
 /// A sink that wants to hear of every change, what was before included: so that changes can be counted.
 const SINK: &str = "'connector' = 'filesystem', 'path' = 'simulated', 'format' = 'debezium-json'";
@@ -25,6 +33,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// The job that a query is, with a checkpoint every 20 ms of virtual time.
 fn job(columns: &str, query: &str, parallelism: u32) -> JobGraph {
+    job_after("", columns, query, parallelism)
+}
+
+/// The same after other statements.
+fn job_after(before: &str, columns: &str, query: &str, parallelism: u32) -> JobGraph {
     let settings = [
         ("parallelism.default", parallelism.to_string()),
         ("execution.checkpointing.interval", "20 ms".to_string()),
@@ -42,6 +55,7 @@ fn job(columns: &str, query: &str, parallelism: u32) -> JobGraph {
     let session = session.build();
     block_on(session.execute(TABLES)).unwrap();
     block_on(session.execute(&format!("CREATE TABLE results ({columns}) WITH ({SINK})"))).unwrap();
+    block_on(session.execute(before)).unwrap();
     session.job_graph(&format!("INSERT INTO results {query}")).unwrap()
 }
 
@@ -85,7 +99,11 @@ fn undisturbed(graph: &JobGraph) -> Outcome {
 }
 
 fn survives(columns: &str, query: &str) {
-    let graphs: Vec<JobGraph> = [1, 2, 3].map(|parallelism| job(columns, query, parallelism)).into();
+    survives_after("", columns, query);
+}
+
+fn survives_after(before: &str, columns: &str, query: &str) {
+    let graphs: Vec<JobGraph> = [1, 2, 3].map(|parallelism| job_after(before, columns, query, parallelism)).into();
     let undisturbed: Vec<Outcome> = graphs.iter().map(undisturbed).collect();
     let (mut restores, mut faults) = (0, 0);
     for seed in 0..seeds() {
@@ -127,6 +145,47 @@ fn windows_survive() {
         "SELECT item, window_start, COUNT(*), MAX(price) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' SECOND)
          GROUP BY item, window_start, window_end",
     );
+}
+
+#[test]
+fn sources_that_wait_for_each_other_survive() {
+    survives_after(
+        ALIGNED,
+        "item BIGINT, price BIGINT, category BIGINT",
+        "SELECT item, price, category FROM bid AS b JOIN auction AS a
+         ON item = id AND b.ts BETWEEN a.ts - INTERVAL '1' SECOND AND a.ts + INTERVAL '4' SECOND",
+    );
+}
+
+/// Which rows are late depends on the order in which they come; but each is in a window or among the late ones, once.
+#[test]
+fn each_row_counts_once_or_is_late_once() {
+    let before = "SET 'flott.late-rows.table' = 'late'; DROP TABLE bid;
+        CREATE TABLE bid (item BIGINT, price BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts + INTERVAL '1' SECOND)
+          WITH ('connector' = 'filesystem', 'path' = 'simulated', 'format' = 'json')";
+    let query = "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)
+        GROUP BY window_start, window_end";
+    let read = disk(1);
+    let rows = |split: &Vec<crate::types::Batch>| split.iter().map(|batch| batch.num_rows() as i64).sum::<i64>();
+    let total: i64 = read.input("bid").unwrap().iter().map(rows).sum();
+    let (mut late, mut restores) = (0, 0);
+    for seed in 0..seeds() {
+        let graph = job_after(before, "began TIMESTAMP(3), n BIGINT", query, 1 + seed as u32 % 3);
+        let steps = undisturbed(&graph).steps;
+        let trouble = Trouble { crashes: 1 + seed as u32 % 3, fault_one_in: Some(300), crash_within_steps: steps };
+        let outcome = simulate(seed, &graph, &disk(1), trouble);
+        let mut counted = 0;
+        for (row, times) in &outcome.table {
+            let columns: Vec<&str> = row.split(" | ").collect();
+            match columns[..] {
+                [_, n] => counted += times * n.parse::<i64>().unwrap(),
+                _ => (counted, late) = (counted + times, late + times),
+            }
+        }
+        assert_eq!((counted, outcome.hidden_files), (total, 0), "seed {seed}");
+        restores += outcome.restores;
+    }
+    assert!(late > 0 && restores > 0, "{late} late rows, {restores} restores");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{LogicalPlan, PlannerContext, ScanTable, over, rank, sink_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::OnConflict;
 use crate::stream_graph::JoinType;
-use crate::stream_graph::{OverStrategy, RankSpec, RankStrategy};
+use crate::stream_graph::{OverStrategy, RankSpec, RankStrategy, WindowSource};
 use crate::types::{ChangelogMode, SchemaRef};
 
 /// How updates of rows show in a stream.
@@ -157,8 +157,9 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
             ChangelogMode::Retract | ChangelogMode::Upsert => ALL,
         },
         LogicalPlan::WindowAggregate { input, spec, .. } if spec.emit.is_some() => {
-            // A group whose rows were all taken back goes away.
-            Modifications { updates: true, deletes: modifications(input, cx)?.any() }
+            // A group whose rows were all taken back goes away, and so do sessions that become one.
+            let merges = matches!(&spec.window, WindowSource::Assigned(window) if window.kind.is_session());
+            Modifications { updates: true, deletes: merges || modifications(input, cx)?.any() }
         }
         LogicalPlan::Values { .. }
         | LogicalPlan::WindowAggregate { .. }

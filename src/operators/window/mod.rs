@@ -15,7 +15,7 @@ mod updating_windows;
 mod window_aggregate;
 mod window_table_function;
 
-use session::SessionWindow;
+use session::{SessionWindow, UpdatingSessions};
 pub(super) use time::{WindowTime, milliseconds, null_rowtime};
 use updating_window_aggregate::UpdatingWindowAggregate;
 pub use window_aggregate::WindowAggregate;
@@ -28,6 +28,9 @@ use crate::stream_graph::{WindowAggregateSpec, WindowSource, WindowSpec};
 /// GROUP BY a window: by slices, or, where each key has windows of its own, by sessions.
 pub(super) fn aggregate(spec: &WindowAggregateSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
     Ok(match &spec.window {
+        WindowSource::Assigned(window) if window.kind.is_session() && spec.emit.is_some() => {
+            Box::new(UpdatingSessions::new(spec, window, context)?)
+        }
         WindowSource::Assigned(window) if window.kind.is_session() => Box::new(SessionWindow::aggregate(spec, window, context)?),
         _ if spec.emit.is_some() => Box::new(UpdatingWindowAggregate::new(spec.clone(), context)?),
         _ => Box::new(WindowAggregate::new(spec.clone(), context)?),

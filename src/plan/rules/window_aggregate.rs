@@ -37,15 +37,16 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
         Some(hinted) => Some(hinted),
         None => session_strategy(cx.configuration, window.time_type.is_proctime())?,
     };
-    if emit.is_some() && window.kind.is_session() {
-        return Err(Error::unsupported("early and late firing of SESSION windows").with_hint("leave 'table.exec.emit.*' unset"));
-    }
     let grouping = Grouping { emit, ..Grouping::new(keys, aggregates, schema, &window) };
     let reads_window = grouping.aggregates.iter().flat_map(columns_of).any(|column| window.columns[column].is_some());
     match pull_up(&input).filter(|_| !reads_window) {
         Some(pulled) => Ok(grouping.over(pulled.plan, WindowSource::Assigned(pulled.window), &|column| {
             pulled.columns[column].expect("only window columns are left out, and none of them is read")
         })),
+        None if emit.is_some() && window.kind.is_session() => {
+            Err(Error::unsupported("early and late firing of an aggregation over rows that carry their session")
+                .with_hint("group by the session where it is made, without a filter on its bounds"))
+        }
         None => {
             let bound = |property| window.position(property).expect("both bounds are group keys");
             let source = WindowSource::Attached {

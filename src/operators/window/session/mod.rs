@@ -9,10 +9,16 @@ mod session_groups;
 mod session_rows;
 mod session_state;
 mod session_window;
+mod shown_rows;
 #[cfg(test)]
 mod tests;
+mod updating_groups;
+mod updating_sessions;
+#[cfg(test)]
+mod updating_tests;
 
 use content::SessionContent;
 use session_groups::SessionGroups;
 use session_rows::SessionRows;
 pub use session_window::SessionWindow;
+pub use updating_sessions::UpdatingSessions;

@@ -41,6 +41,33 @@ impl SessionGroups {
         })
     }
 
+    /// The rows that come out of sessions, as if these were their bounds.
+    pub(super) fn rows_within(
+        &self,
+        open: &OpenSessions,
+        sessions: &[u32],
+        [starts, ends]: [Vec<i64>; 2],
+        time: &WindowTime,
+    ) -> Result<Batch> {
+        let mut columns = open.keys(sessions)?;
+        columns.extend(self.aggregates.evaluate(sessions)?);
+        columns.extend(self.properties.iter().map(|property| match property {
+            WindowProperty::Start => Arc::new(TimestampMillisecondArray::from(starts.clone())) as ArrayRef,
+            WindowProperty::End => Arc::new(TimestampMillisecondArray::from(ends.clone())),
+            WindowProperty::Time => time.window_times(ends.iter().copied()),
+        }));
+        Ok(Batch::new(columns, sessions.len()))
+    }
+
+    /// What sessions hold, as columns of state.
+    pub(super) fn held(&self, sessions: &[u32]) -> Result<Vec<ArrayRef>> {
+        let counts = self.row_counts.as_ref().map(|counts| {
+            let counts = sessions.iter().map(|session| counts[*session as usize]);
+            Arc::new(Int64Array::from_iter_values(counts)) as ArrayRef
+        });
+        Ok(counts.into_iter().chain(self.aggregates.state(sessions)?).collect())
+    }
+
     fn resize(&mut self, num_sessions: usize) {
         self.aggregates.resize(num_sessions);
         if let Some(counts) = &mut self.row_counts {
@@ -84,15 +111,7 @@ impl SessionContent for SessionGroups {
     }
 
     fn rows(&self, open: &OpenSessions, sessions: &[u32], time: &WindowTime) -> Result<Batch> {
-        let [starts, ends] = bounds_of(open, sessions);
-        let mut columns = open.keys(sessions)?;
-        columns.extend(self.aggregates.evaluate(sessions)?);
-        columns.extend(self.properties.iter().map(|property| match property {
-            WindowProperty::Start => Arc::new(TimestampMillisecondArray::from(starts.clone())) as ArrayRef,
-            WindowProperty::End => Arc::new(TimestampMillisecondArray::from(ends.clone())),
-            WindowProperty::Time => time.window_times(ends.iter().copied()),
-        }));
-        Ok(Batch::new(columns, sessions.len()))
+        self.rows_within(open, sessions, bounds_of(open, sessions), time)
     }
 
     fn clear(&mut self, sessions: &[u32]) -> Result<()> {
@@ -107,11 +126,7 @@ impl SessionContent for SessionGroups {
         if sessions.is_empty() {
             return Ok(StateTableSnapshot::new(Vec::new()));
         }
-        let counts = self.row_counts.as_ref().map(|counts| {
-            let counts = sessions.iter().map(|session| counts[*session as usize]);
-            Arc::new(Int64Array::from_iter_values(counts)) as ArrayRef
-        });
-        let held = counts.into_iter().chain(self.aggregates.state(&sessions)?).collect();
+        let held = self.held(&sessions)?;
         Ok(StateTableSnapshot::new(vec![rows_of_state(open, &sessions, held, max_parallelism)?]))
     }
 

@@ -38,7 +38,7 @@ impl<C: SessionContent> SessionState<C> {
         self.find(&keys, batch.num_rows())
     }
 
-    fn find(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
+    pub(super) fn find(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
         if !self.is_open {
             let types: Vec<DataType> = keys.iter().map(|column| column.data_type().clone()).collect();
             self.open = OpenSessions::new(self.gap, &types)?;

@@ -220,7 +220,7 @@ impl<C: SessionContent> SessionWindow<C> {
 }
 
 /// Some rows; in place of columns that nobody reads stands any of theirs.
-fn take_used(rows: &Batch, indices: &UInt32Array, used: Option<&[bool]>) -> Result<Batch> {
+pub(super) fn take_used(rows: &Batch, indices: &UInt32Array, used: Option<&[bool]>) -> Result<Batch> {
     let count = indices.len();
     let is_used = |at: usize| used.is_none_or(|used| used.get(at).copied().unwrap_or(false));
     let take = |(at, column): (usize, &ArrayRef)| -> Result<ArrayRef> {

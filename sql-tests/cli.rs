@@ -170,6 +170,17 @@ fn a_reader_that_goes_ends_the_query_without_a_word() {
     }
 }
 
+/// What cannot be said is not said; the work and its status are the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_standard_error_that_takes_nothing_does_no_harm() {
+    let deaf = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = flott(&["run", "examples/02_tumbling_window.sql"]).stderr(deaf()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "its notice of late rows is lost");
+    assert!(stdout(&output).contains("2013-01-01 00:00:00.000,EWR,2,0,-1"));
+    assert_eq!(flott(&["-e", "SELEC"]).stderr(deaf()).output().unwrap().status.code(), Some(1));
+}
+
 fn started(format: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     let sql = format!("{ENDLESS} SELECT n FROM t");
     let mut child = flott(&["--format", format, "-e", &sql]).spawn().unwrap();

@@ -128,7 +128,7 @@ async fn explain(options: &RunOptions, file: &std::path::Path, format: ExplainFo
 /// Settings of the command line that do not fit are wrong usage, not a failed script.
 fn usage<T>(result: Result<T>) -> Result<T> {
     if let Err(error) = &result {
-        eprintln!("{}", error.render());
+        talk!("{}", error.render());
         std::process::exit(i32::from(USAGE));
     }
     result
@@ -140,11 +140,11 @@ async fn interruptible(work: impl Future<Output = Result<()>>) -> Result<ExitCod
     tokio::select! {
         done = work => done.map(|()| ExitCode::SUCCESS),
         _ = tokio::signal::ctrl_c() => {
-            eprintln!("interrupted");
+            talk!("interrupted");
             Ok(ExitCode::from(INTERRUPTED))
         }
         () = terminated() => {
-            eprintln!("terminated");
+            talk!("terminated");
             Ok(ExitCode::from(TERMINATED))
         }
     }
@@ -170,7 +170,7 @@ fn failed(error: &Error) -> ExitCode {
     if stdout_is_closed() {
         return ExitCode::SUCCESS;
     }
-    eprintln!("{}", error.render());
+    talk!("{}", error.render());
     match error.kind() {
         ErrorKind::Unsupported => ExitCode::from(UNSUPPORTED),
         ErrorKind::Cancelled => ExitCode::from(INTERRUPTED),

@@ -3,6 +3,22 @@
 //! A [`Session`] takes statements and gives results; everything else here is a way to talk to one. The client reaches the runtime only
 //! through the Dispatcher's gateway, and it alone prints.
 
+/// A line for the user on standard error. Where nobody listens it is lost, and does no harm: the work goes on.
+macro_rules! talk {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+/// The same without an end of the line.
+macro_rules! talk_on {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod builtin_rows;
 mod call;
 pub mod cli;

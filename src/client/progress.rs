@@ -82,14 +82,14 @@ impl Progress {
             return;
         }
         let line = summary(&metrics, self.ticks);
-        eprint!("\r\x1b[2K{line}");
+        talk_on!("\r\x1b[2K{line}");
         let _ = std::io::stderr().flush();
         self.shown = true;
     }
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
-            eprint!("\r\x1b[2K");
+            talk_on!("\r\x1b[2K");
             let _ = std::io::stderr().flush();
         }
     }
@@ -99,7 +99,7 @@ impl Progress {
         if metrics.restarts > self.restarts {
             self.clear();
             let why = metrics.last_failure.as_deref().unwrap_or("unknown");
-            eprintln!("notice: the job failed and goes on from its last checkpoint ({} times so far): {why}", metrics.restarts);
+            talk!("notice: the job failed and goes on from its last checkpoint ({} times so far): {why}", metrics.restarts);
             self.restarts = metrics.restarts;
         }
     }
@@ -109,7 +109,7 @@ impl Progress {
         for (table, split, message) in silence::idle_splits(metrics) {
             if self.idle.insert((table, split)) {
                 self.clear();
-                eprintln!("notice: {message}");
+                talk!("notice: {message}");
             }
         }
     }
@@ -126,7 +126,7 @@ impl Progress {
             self.silent_until *= SILENCE_FACTOR;
             self.clear();
             let reasons = silence::reasons(metrics, Situation::Runs);
-            reasons.iter().for_each(|reason| eprintln!("notice: nothing has come for {} s: {reason}", self.silent));
+            reasons.iter().for_each(|reason| talk!("notice: nothing has come for {} s: {reason}", self.silent));
         }
     }
 
@@ -145,7 +145,7 @@ impl Progress {
         let Ok(JobResult { metrics, checkpoint, .. }) = job.result().await else { return };
         self.tell_restarts(&metrics);
         if let Some(directory) = checkpoint {
-            eprintln!("notice: the state of the job is kept in {directory}");
+            talk!("notice: the state of the job is kept in {directory}");
         }
         self.tell_idle(&metrics);
         tell_end(&metrics, rows);
@@ -156,14 +156,14 @@ impl Progress {
 pub(super) fn tell_end(metrics: &JobMetrics, rows: Option<u64>) {
     let skipped: u64 = metrics.vertices.iter().map(|vertex| vertex.skipped_records).sum();
     if let Some(late) = silence::late_rows(metrics) {
-        eprintln!("notice: {late}");
+        talk!("notice: {late}");
     }
     // A query that looks at event time, and has nothing to show for it.
     if silence::waits(metrics) && rows.map_or_else(|| silence::is_silent(metrics), |rows| rows == 0) {
-        silence::reasons(metrics, Situation::Empty).iter().for_each(|reason| eprintln!("notice: the result is empty: {reason}"));
+        silence::reasons(metrics, Situation::Empty).iter().for_each(|reason| talk!("notice: the result is empty: {reason}"));
     }
     if skipped > 0 {
-        eprintln!("notice: {skipped} record(s) could not be read and were skipped");
+        talk!("notice: {skipped} record(s) could not be read and were skipped");
     }
 }
 

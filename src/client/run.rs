@@ -83,7 +83,7 @@ impl ScriptRunner {
 
     async fn show(&mut self, result: StatementResult) -> Result<()> {
         for notice in &result.notices {
-            eprintln!("{notice}");
+            talk!("{notice}");
         }
         match result.outcome {
             Outcome::Done => Ok(()),
@@ -91,7 +91,7 @@ impl ScriptRunner {
             Outcome::Rows(rows) => self.print(rows).await,
             Outcome::Job(job) if job.bounded => wait_for(&job).await,
             Outcome::Job(job) => {
-                eprintln!("job {} runs: {}", job.id, job.name);
+                talk!("job {} runs: {}", job.id, job.name);
                 self.unbounded.push(job);
                 Ok(())
             }
@@ -120,7 +120,7 @@ pub(super) fn format_of(asked: Option<OutputFormat>, configuration: &Configurati
 pub(super) async fn print_rows(mut rows: RowStream, options: &PrintOptions) -> Result<u64> {
     let bounded = rows.job().is_none_or(|job| job.bounded);
     if !bounded && folds(options.format, rows.changelog()) {
-        eprintln!("notice: this query does not end by itself, and its rows are printed when it has; changelog shows each change");
+        talk!("notice: this query does not end by itself, and its rows are printed when it has; changelog shows each change");
     }
     let mut out = std::io::BufWriter::new(stdout());
     let mut printer = printer(options, rows.schema(), rows.changelog(), &mut out)?;
@@ -179,7 +179,7 @@ fn parse(session: &Session, sql: &str, name: &str) -> Result<Vec<ParsedStatement
     session.parse(sql).inspect_err(|error| {
         let number = error.span().map_or(0, |span| statements_before(sql, span.start)) + 1;
         if number > 1 {
-            eprintln!("{name}: statement {number} does not parse; none was run");
+            talk!("{name}: statement {number} does not parse; none was run");
         }
     })
 }
@@ -187,7 +187,7 @@ fn parse(session: &Session, sql: &str, name: &str) -> Result<Vec<ParsedStatement
 /// Says which statement of a script failed, if it has several.
 fn failed_statement(error: Error, name: &str, number: usize) -> Error {
     if number > 1 && !stdout_is_closed() {
-        eprintln!("{name}: statement {number} failed; those before it were run");
+        talk!("{name}: statement {number} failed; those before it were run");
     }
     error
 }

@@ -132,7 +132,7 @@ impl Repl {
             _ = tokio::signal::ctrl_c() => say("\r\x1b[Kstopped"), // over the terminal's own ^C
         };
         if let Err(error) = done {
-            eprintln!("{}", error.render());
+            talk!("{}", error.render());
         }
         let mut names = self.session.known_names();
         let running = self.session.jobs().await.unwrap_or_default();
@@ -185,7 +185,7 @@ impl Repl {
 
     async fn show(&mut self, result: StatementResult, is_last: bool, size: ScreenSize<'_>) -> Result<()> {
         for notice in &result.notices {
-            eprintln!("{notice}");
+            talk!("{notice}");
         }
         match result.outcome {
             Outcome::Done => say("ok"),
@@ -232,7 +232,7 @@ impl Repl {
                     progress::tell_end(&metrics, None);
                 }
                 Err(error) if error.kind() == ErrorKind::Cancelled => say(&format!("job {} was cancelled", job.id))?,
-                Err(error) => eprintln!("job {} has failed\n{}", job.id, error.render()),
+                Err(error) => talk!("job {} has failed\n{}", job.id, error.render()),
             }
         }
         Ok(())

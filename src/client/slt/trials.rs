@@ -34,7 +34,7 @@ pub fn run_tests(paths: &[String], modes: &[String], update: bool) -> Result<Exi
         for file in files {
             let name = file.path.display().to_string();
             within_limit(&name, move |_| update_file(&file))??;
-            eprintln!("updated {name}");
+            talk!("updated {name}");
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -49,14 +49,14 @@ pub fn run_folder(folder: &str) -> ExitCode {
     let files = match find_files(&[folder.to_string()]) {
         Ok(files) => files,
         Err(error) => {
-            eprintln!("{}", error.render());
+            talk!("{}", error.render());
             return ExitCode::FAILURE;
         }
     };
     let arguments = Arguments::from_args();
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list && !arguments.ignored;
     if whole && let Err(complaint) = check_skips(&files) {
-        eprintln!("{complaint}");
+        talk!("{complaint}");
         return ExitCode::FAILURE;
     }
     let shown = ShownModes::default();
@@ -65,7 +65,7 @@ pub fn run_folder(folder: &str) -> ExitCode {
     let silent = MODES.iter().find(|mode| mode.proof != Proof::None && !shown.contains(mode.name));
     match silent {
         Some(mode) if whole && !conclusion.has_failed() => {
-            eprintln!("mode {} took effect in no file: {}", mode.name, mode.doc);
+            talk!("mode {} took effect in no file: {}", mode.name, mode.doc);
             ExitCode::FAILURE
         }
         _ => conclusion.exit_code(),
@@ -77,7 +77,7 @@ fn check_skips(files: &[TestFile]) -> std::result::Result<(), String> {
     let skipping = files.iter().filter(|file| !file.skips.is_empty()).collect::<Vec<_>>();
     for file in &skipping {
         for (mode, reason) in &file.skips {
-            eprintln!("skipped: {} in mode {mode}: {reason}", file.path.display());
+            talk!("skipped: {} in mode {mode}: {reason}", file.path.display());
         }
     }
     if skipping.len() * 100 > files.len() * SKIPS_PER_CENT_MAX {

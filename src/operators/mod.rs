@@ -5,6 +5,7 @@ mod calc;
 mod change_rows;
 mod changelog_normalize;
 pub mod collect;
+mod cut_batches;
 mod evaluation;
 mod expand;
 mod factory;

@@ -330,7 +330,7 @@ fn ranks() {
         let window = is_window.then(|| AttachedWindow { start: START, end: END, time_type: rowtime() });
         let rank = RankSpec { partition_keys: vec![NAME], order_keys, range, output_number: range.end != one.end, window };
         let input = Arc::new(schema());
-        let spec = OperatorSpec::Rank(RankOperatorSpec { rank, strategy, emit_update_before: true, input });
+        let spec = OperatorSpec::Rank(RankOperatorSpec { rank, strategy, emit_update_before: true, changes: None, input });
         Case::new(spec, 1, Some(NAME), events(1, retracts, !retracts)).check();
     }
 }

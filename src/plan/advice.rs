@@ -1,7 +1,7 @@
 //! What is allowed but seldom meant: notices about a plan that runs.
 
 use super::LogicalPlan;
-use super::expr_text::{column_name, duration_text};
+use super::expr_text::{column_list, column_name, duration_text};
 use super::rules::{conjuncts, is_interval_join};
 use super::window_trace::{WindowTrace, trace};
 use crate::expr::Expr;
@@ -156,12 +156,27 @@ fn half_a_window(plan: &LogicalPlan) -> Option<String> {
     let (named, missing) = match (start, end) {
         (Some(start), None) => (start, "window_end"),
         (None, Some(end)) => (end, "window_start"),
-        _ => return None,
+        (Some(_), Some(_)) => return other_keys_than_sessions(&window, keys, input.schema()),
+        (None, None) => return None,
     };
     let named = column_name(named, input.schema());
     Some(format!(
         "GROUP BY names \"{named}\" but not {missing}, so it is no window aggregate: its rows are updated with every input row and \
          kept for ever; group by both bounds"
+    ))
+}
+
+/// Neither is one by other keys than those of the sessions.
+fn other_keys_than_sessions(window: &WindowTrace, keys: &[usize], input: &Schema) -> Option<String> {
+    let plain: Vec<usize> = keys.iter().copied().filter(|key| window.columns[*key].is_none()).collect();
+    if window.is_shared_by(&plain) {
+        return None;
+    }
+    let own: Option<Vec<usize>> = window.session_keys.iter().copied().collect();
+    let own = own.map_or_else(String::new, |own| format!(" ({})", column_list(&own, input)));
+    Some(format!(
+        "GROUP BY has other keys than the PARTITION BY of SESSION{own}, so it is no window aggregate: its rows are updated and kept for \
+         ever; group by both bounds and these keys alone"
     ))
 }
 
@@ -179,5 +194,19 @@ mod tests {
         assert!(notices[0].starts_with("GROUP BY names \"window_end\" but not window_start"), "{}", notices[0]);
         assert_eq!(advise(&aggregate(windowed(), &[0, 3, 4], vec![count("n")])), Vec::<String>::new());
         assert_eq!(advise(&aggregate(windowed(), &[0], vec![count("n")])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_keys_than_those_of_sessions_are_noticed() {
+        let sessions = || {
+            let mut plan = windowed(scan_with_watermark(), WindowKind::Session { gap_ms: 5_000 });
+            let LogicalPlan::WindowTableFunction { window, .. } = &mut plan else { unreachable!("it is one") };
+            window.partition_keys = vec![0];
+            plan
+        };
+        let advise = |plan: &LogicalPlan| super::advise(plan, plan);
+        let notices = advise(&aggregate(sessions(), &[3, 4], vec![count("n")]));
+        assert!(notices[0].starts_with("GROUP BY has other keys than the PARTITION BY of SESSION (item), so"), "{notices:?}");
+        assert_eq!(advise(&aggregate(sessions(), &[0, 3, 4], vec![count("n")])), Vec::<String>::new());
     }
 }

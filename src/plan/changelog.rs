@@ -256,6 +256,8 @@ fn emits_before(plan: &LogicalPlan, needs_before: bool, inputs: &[Changelog], cx
 /// Whether the inputs of a node have to send `-U`.
 fn input_needs_before(plan: &LogicalPlan, needs_before: bool) -> bool {
     match plan {
+        // A row that changes its key leaves the session of the former one.
+        LogicalPlan::WindowTableFunction { window, .. } if window.kind.is_session() => true,
         LogicalPlan::Project { .. }
         | LogicalPlan::WatermarkAssigner { .. }
         | LogicalPlan::WindowTableFunction { .. }

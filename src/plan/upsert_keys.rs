@@ -5,8 +5,9 @@
 use super::LogicalPlan;
 use super::changelog::Changelog;
 use super::rank;
+use super::window_trace::trace;
 use crate::expr::{CastMode, Expr};
-use crate::stream_graph::{RegularJoinSpec, WindowProperty};
+use crate::stream_graph::{RegularJoinSpec, WindowKind, WindowProperty, WindowSource};
 use crate::types::{DataType, TypeKind};
 
 /// The upsert keys of a node, from those of its inputs.
@@ -27,10 +28,12 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
         | LogicalPlan::ScalarJoin { .. }
         | LogicalPlan::Sink { .. } => input_keys(),
         LogicalPlan::ChangelogNormalize { keys, .. } => vec![sorted(keys.clone())],
-        LogicalPlan::WindowTableFunction { input, .. } => {
-            // A row comes once for each of its windows; window_start tells those apart.
+        LogicalPlan::WindowTableFunction { input, window, .. } => {
+            // A row comes once for each of its windows.
             let window_start = input.schema().len();
-            input_keys().into_iter().map(|key| sorted([key, vec![window_start]].concat())).collect()
+            let bound = if is_told_apart_by(window.kind, WindowProperty::Start) { window_start } else { window_start + 1 };
+            let with_window = |key: Vec<usize>| sorted([key, window.partition_keys.clone(), vec![bound]].concat());
+            input_keys().into_iter().map(with_window).collect()
         }
         LogicalPlan::Unnest { input, spec, .. } => {
             // A row comes once for each element; the number of the element tells those apart.
@@ -50,9 +53,14 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
             input_keys().iter().filter_map(with_number).map(sorted).collect()
         }
         LogicalPlan::Aggregate { keys, .. } => vec![(0..keys.len()).collect()],
-        LogicalPlan::WindowAggregate { spec, .. } => {
+        LogicalPlan::WindowAggregate { input, spec, .. } => {
             let first = spec.keys.len() + spec.aggregates.len();
-            let window = spec.properties.iter().position(|property| *property != WindowProperty::Time);
+            let kind = match &spec.window {
+                WindowSource::Assigned(window) => Some(window.kind),
+                WindowSource::Attached { .. } => trace(input).map(|window| window.kind),
+            };
+            let tells = |property: &WindowProperty| kind.is_some_and(|kind| is_told_apart_by(kind, *property));
+            let window = spec.properties.iter().position(tells);
             window.map(|position| (0..spec.keys.len()).chain([first + position]).collect()).into_iter().collect()
         }
         LogicalPlan::Over { spec, .. } => rank::keys_with(&spec.partition_keys, input_keys()),
@@ -62,6 +70,15 @@ pub fn upsert_keys(plan: &LogicalPlan, inputs: &[Changelog]) -> Vec<Vec<usize>> 
         LogicalPlan::RegularJoin { left, spec, .. } => join_keys(spec, left.schema().len(), inputs),
         // They only add rows.
         LogicalPlan::WindowJoin { .. } | LogicalPlan::IntervalJoin { .. } => Vec::new(),
+    }
+}
+
+/// Whether no two windows of a kind have the same property. Cumulating windows share their starts.
+fn is_told_apart_by(kind: WindowKind, property: WindowProperty) -> bool {
+    match property {
+        WindowProperty::Start => !matches!(kind, WindowKind::Cumulate { .. }),
+        WindowProperty::End => true,
+        WindowProperty::Time => false,
     }
 }
 

@@ -193,6 +193,11 @@ impl Dialect for FlinkDialect {
         self.hooked(expression::parse_prefix(parser).transpose())
     }
 
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        // Behind the subquery that is a table argument it goes on with that.
+        parser.at("PARTITION BY").then_some(Ok(1))
+    }
+
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
         if let Err(error) = self.check_chain(parser, expr) {
             return self.hooked(Some(Err(error)));

@@ -105,6 +105,15 @@ pub(super) fn parse_infix(parser: &mut Parser, left: &Expr, _precedence: u8) -> 
     if parser.at_token(&Token::DoubleEq) {
         return Err(parser.unexpected("an operator").with_hint("write = to compare").into());
     }
+    if parser.at("PARTITION BY") {
+        return match left {
+            Expr::Subquery(_) => {
+                let keyword = Ident::with_span(parser.peek_token_ref().span, "TABLE");
+                table_clauses(parser, keyword, left.clone()).map(Some)
+            }
+            _ => Err(parser.unexpected(") or a comma").into()),
+        };
+    }
     let negated = parser.at("NOT BETWEEN SYMMETRIC") || parser.at("NOT BETWEEN ASYMMETRIC");
     if !negated && !parser.at("BETWEEN SYMMETRIC") && !parser.at("BETWEEN ASYMMETRIC") {
         return Ok(None);
@@ -138,6 +147,11 @@ fn table_argument(parser: &mut Parser) -> Hooked<Expr> {
     } else {
         Expr::CompoundIdentifier(compound_identifier(parser)?)
     };
+    table_clauses(parser, keyword, table)
+}
+
+/// What stands behind the table of an argument.
+fn table_clauses(parser: &mut Parser, keyword: Ident, table: Expr) -> Hooked<Expr> {
     let partition_by = if parser.eat("PARTITION BY") { expressions(parser)? } else { Vec::new() };
     let order_by = if parser.eat("ORDER BY") { order_by(parser)? } else { Vec::new() };
     let over = (!partition_by.is_empty() || !order_by.is_empty()).then_some(WindowType::WindowSpec(WindowSpec {

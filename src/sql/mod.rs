@@ -8,7 +8,7 @@
 //! | SQL | node |
 //! |---|---|
 //! | `TABLE t PARTITION BY k ORDER BY o` as an argument | `Expr::Function` `TABLE` with the name as `CompoundIdentifier`; `over` = the two clauses, none = neither |
-//! | `TABLE (SELECT …)` as an argument | the same with `Expr::Subquery` |
+//! | `TABLE (SELECT …)`, `(SELECT …) PARTITION BY k` as an argument | the same with `Expr::Subquery` |
 //! | `(SELECT …)` as an argument | `Expr::Subquery` |
 //! | `DESCRIPTOR(ts)`, `ROW(…)`, `TIMESTAMPDIFF(DAY, a, b)`, `LOCALTIME` | `Expr::Function`; units are `Expr::Identifier` |
 //! | `(a, b)` | `Expr::Tuple` |

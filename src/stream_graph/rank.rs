@@ -78,6 +78,15 @@ pub enum RankStrategy {
     },
 }
 
+/// Where a batch is cut, so that changes on both sides are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ChangeCut {
+    /// Where event time advances: what was there before counts in a window that ends then.
+    AtWatermarks,
+    /// Behind each row: a session reaches as far as any row that was ever there.
+    AtRows,
+}
+
 /// A rank and how it is computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankOperatorSpec {
@@ -87,6 +96,8 @@ pub struct RankOperatorSpec {
     pub strategy: RankStrategy,
     /// Whether someone needs `-U`.
     pub emit_update_before: bool,
+    /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
+    pub changes: Option<ChangeCut>,
     /// Columns of the input.
     pub input: SchemaRef,
 }

@@ -63,6 +63,7 @@ pub(super) fn ordered_rows<K: RankKey>(spec: &OverOperatorSpec, updating: bool, 
         rank,
         strategy: if updating { RankStrategy::Retract } else { RankStrategy::AppendFast },
         emit_update_before: spec.emit_update_before,
+        changes: None,
         input: Arc::clone(&spec.input),
     };
     RankTable::new(&rows, max_parallelism)

@@ -26,11 +26,20 @@ use top_n::TopN;
 use window_rank::WindowRank;
 
 use crate::error::Result;
+use crate::operators::cut_batches::CutBatches;
 use crate::runtime::{Operator, OperatorContext};
 use crate::stream_graph::{RankOperatorSpec, RankStrategy};
 
 /// The operator of a rank.
 pub(super) fn rank(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    let operator = by_strategy(spec, context)?;
+    Ok(match spec.changes {
+        Some(cut) => Box::new(CutBatches::new(operator, cut)),
+        None => operator,
+    })
+}
+
+fn by_strategy(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
     match spec.strategy {
         RankStrategy::FirstToCome => Ok(Box::new(FirstRows::new(spec, context)?)),
         RankStrategy::LastToCome => Ok(Box::new(LastRows::new(spec, None, context)?)),

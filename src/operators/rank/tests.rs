@@ -24,7 +24,7 @@ fn spec(strategy: RankStrategy, start: u64, end: u64, output_number: bool) -> Ra
         output_number,
         window: None,
     };
-    RankOperatorSpec { rank, strategy, emit_update_before: true, input: Arc::new(input()) }
+    RankOperatorSpec { rank, strategy, emit_update_before: true, changes: None, input: Arc::new(input()) }
 }
 
 fn operator(spec: &RankOperatorSpec) -> Box<dyn Operator> {

@@ -75,6 +75,7 @@ fn join(join_type: JoinType, retracts: bool) -> OperatorSpec {
 
 fn rank(strategy: RankStrategy, end: u64, emit_update_before: bool) -> OperatorSpec {
     OperatorSpec::Rank(RankOperatorSpec {
+        changes: None,
         rank: RankSpec {
             partition_keys: vec![0],
             order_keys: vec![SortKey { column: 1, descending: false, nulls_first: true }],

@@ -6,9 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::plan::changelog::{Changelog, Changes};
 use crate::plan::{LogicalPlan, PlannerContext, state_bounds};
 use crate::stream_graph::{
-    ChainingStrategy, ExchangeMode, LateOutput, OperatorSpec, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId,
+    ChainingStrategy, ChangeCut, ExchangeMode, LateOutput, OperatorSpec, Partitioner, StreamEdge, StreamGraph, StreamNode,
+    StreamNodeId,
 };
-use crate::types::{InputNumber, ResultId, SchemaRef};
+use crate::types::{DataType, InputNumber, ResultId, SchemaRef};
 
 /// The slot sharing group of operators that were given none.
 const DEFAULT_SLOT_SHARING_GROUP: &str = "default";
@@ -72,6 +73,8 @@ pub(super) struct Generator<'a> {
     /// The time to live of state, milliseconds, where no hint says otherwise; 0 = for ever.
     state_ttl_ms: u64,
     pub graph: StreamGraph,
+    /// Which changes must all come of what is being generated, since it ends in a window of event time.
+    pub change_cut: Option<ChangeCut>,
     /// What was generated already, so that equal subplans are shared.
     generated: Vec<(&'a LogicalPlan, &'a Changelog, Stream)>,
 }
@@ -92,13 +95,17 @@ impl<'a> Generator<'a> {
             max_parallelism: max_parallelism as u32,
             state_ttl_ms: cx.configuration.duration_ms(&STATE_TTL),
             graph: StreamGraph { configuration: cx.configuration.0.clone(), ..StreamGraph::default() },
+            change_cut: None,
             generated: Vec::new(),
         })
     }
 
     /// The stream of a subplan: found again or generated.
     pub fn stream(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
-        let known = self.generated.iter().find(|(known, log, _)| *log == changelog && same_rows(known, plan));
+        // What a window takes changes from is its own.
+        let is_shared =
+            self.change_cut.is_none() || matches!(plan, LogicalPlan::Scan { .. }) || changelog.changes.is_insert_only();
+        let known = self.generated.iter().find(|(known, log, _)| is_shared && *log == changelog && same_rows(known, plan));
         if let Some((_, _, stream)) = known {
             return Ok(stream.clone());
         }
@@ -106,8 +113,25 @@ impl<'a> Generator<'a> {
         let first = self.graph.nodes.len();
         let stream = Stream { key, ..self.node(plan, changelog)? };
         self.describe_state(first, plan, changelog);
-        self.generated.push((plan, changelog, stream.clone()));
+        if is_shared {
+            self.generated.push((plan, changelog, stream.clone()));
+        }
         Ok(stream)
+    }
+
+    /// The stream that a window sorts its rows from, by the time of this type.
+    pub fn windowed_stream(
+        &mut self,
+        plan: &'a LogicalPlan,
+        changelog: &'a Changelog,
+        time_type: &DataType,
+        cut: ChangeCut,
+    ) -> Result<Stream> {
+        let cut = Some(cut).filter(|_| time_type.is_rowtime() && !changelog.changes.is_insert_only());
+        let before = std::mem::replace(&mut self.change_cut, cut);
+        let stream = self.stream(plan, changelog);
+        self.change_cut = before;
+        stream
     }
 
     /// Adds an operator without inputs. What comes after it has `downstream` subtasks.

@@ -8,8 +8,8 @@ use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
 use crate::plan::{LogicalPlan, ScanTable, over, rank};
 use crate::stream_graph::{
-    ExpandSpec, OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec,
-    WindowAggregateSpec,
+    ChangeCut, ExpandSpec, OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec,
+    WindowAggregateSpec, WindowSource, WindowSpec,
 };
 use crate::types::{ChangelogMode, SchemaRef};
 
@@ -37,7 +37,10 @@ impl<'a> Generator<'a> {
             LogicalPlan::WindowTableFunction { input, window, schema } => {
                 let spec = OperatorSpec::WindowTableFunction(window.clone());
                 let description = describe::window_table_function(window, input.schema());
-                let stream = self.stream(input, &changelog.inputs[0])?;
+                let stream = match window.kind.is_session() {
+                    true => self.windowed_stream(input, &changelog.inputs[0], &window.time_type, ChangeCut::AtRows)?,
+                    false => self.stream(input, &changelog.inputs[0])?,
+                };
                 let name = "WindowTableFunction".to_string();
                 let node = NewNode { name, description, spec, schema: schema.clone(), changes: changelog.changes };
                 let sessions = || Distribution::Keyed(window.partition_keys.clone());
@@ -178,7 +181,13 @@ impl<'a> Generator<'a> {
         schema: &SchemaRef,
         changelog: &'a Changelog,
     ) -> Result<Stream> {
-        let stream = self.stream(input, &changelog.inputs[0])?;
+        let (time_type, cut) = match &spec.window {
+            WindowSource::Assigned(window) if window.kind.is_session() => (&window.time_type, ChangeCut::AtRows),
+            WindowSource::Assigned(WindowSpec { time_type, .. }) | WindowSource::Attached { time_type, .. } => {
+                (time_type, ChangeCut::AtWatermarks)
+            }
+        };
+        let stream = self.windowed_stream(input, &changelog.inputs[0], time_type, cut)?;
         let spec = WindowAggregateSpec {
             input_retracts: !stream.changes.is_insert_only(),
             emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
@@ -226,6 +235,7 @@ impl<'a> Generator<'a> {
                 rank,
                 strategy,
                 emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+                changes: self.change_cut.filter(|_| !changelog.changes.is_insert_only()),
                 input: input.schema().clone(),
             }),
             description,

@@ -65,6 +65,9 @@ fn kept(spec: &OperatorSpec, plan: &LogicalPlan, changelog: &Changelog, cx: &Pla
             kept
         }
         OperatorSpec::WindowAggregate(spec) => vec![(0, state("groups of windows", until(window_end(&spec.window))))],
+        OperatorSpec::WindowTableFunction(window) if window.kind.is_session() => {
+            vec![(0, state("rows of sessions", until(window_end(&WindowSource::Assigned(window.clone())))))]
+        }
         OperatorSpec::WindowJoin(_) => {
             let of = |side: &str| state(&format!("rows of the {side} input"), until("their window ends".to_string()));
             vec![(0, of("left")), (1, of("right"))]

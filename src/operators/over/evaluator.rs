@@ -6,6 +6,7 @@ use super::fold::Fold;
 use super::marks::Marks;
 use super::numbers::PlaceFunction;
 use super::sections::{RangeKey, Section, SectionRows};
+use super::sweep::Sweep;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
 use crate::operators::rank::{RankKey, RankTable};
@@ -36,19 +37,21 @@ impl Evaluator {
     /// Of the calls of a window.
     pub(super) fn new(spec: &OverSpec, functions: &FunctionRegistry) -> Result<Self> {
         let mut places = Vec::new();
-        let mut by_frame: Vec<(OverFrame, Vec<(usize, AggregateCall)>)> = Vec::new();
+        // Apart what can be swept.
+        let mut by_frame: Vec<((OverFrame, bool), Vec<(usize, AggregateCall)>)> = Vec::new();
         for (number, over) in spec.calls.iter().enumerate() {
             let call = over.call.clone();
             if let Some(function) = PlaceFunction::of(&call.function, spec.ranks_count_peers()) {
                 places.push((number, function, call));
                 continue;
             }
-            match by_frame.iter_mut().find(|(frame, _)| *frame == over.frame) {
+            let kind = (over.frame, Sweep::of(&call).is_some());
+            match by_frame.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, calls)) => calls.push((number, call)),
-                None => by_frame.push((over.frame, vec![(number, call)])),
+                None => by_frame.push((kind, vec![(number, call)])),
             }
         }
-        let folds = by_frame.into_iter().map(|(frame, calls)| Fold::new(frame, calls, functions));
+        let folds = by_frame.into_iter().map(|((frame, _), calls)| Fold::new(frame, calls, functions));
         Ok(Evaluator { num_calls: spec.calls.len(), folds: folds.collect::<Result<_>>()?, places, key: range_key(spec) })
     }
 

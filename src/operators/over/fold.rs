@@ -11,6 +11,7 @@ use arrow::compute;
 
 use super::marks::{Marks, STEP};
 use super::sections::{Section, SectionRows};
+use super::sweep::Sweep;
 use crate::error::Result;
 use crate::expr::{AggregateCall, AggregateSet, FunctionRegistry};
 use crate::operators::rank::RankKey;
@@ -51,6 +52,8 @@ pub(super) struct Fold {
     pub(super) calls: Vec<usize>,
     work: AggregateSet,
     used: Vec<usize>,
+    /// Where frames have a start and all calls can be swept, how each is.
+    sweeps: Option<Vec<(Sweep, AggregateCall)>>,
     /// Where frames have no start and states are small.
     pub(super) marks: Option<Marks>,
     from_start: bool,
@@ -84,7 +87,9 @@ impl Fold {
         };
         let from_start = frame.start == FrameBound::UnboundedPreceding;
         let work = set()?;
+        let sweeps = calls.iter().map(|call| Some((Sweep::of(call)?, call.clone()))).collect::<Option<Vec<_>>>();
         Ok(Fold {
+            sweeps: sweeps.filter(|_| !from_start),
             frame,
             calls: numbers,
             used: work.input_columns(),
@@ -104,6 +109,9 @@ impl Fold {
     ) -> Result<Vec<ArrayRef>> {
         if self.from_start && self.marks.is_none() {
             return self.run_through(rows, frames);
+        }
+        if let Some(sweeps) = &self.sweeps {
+            return sweep_all(sweeps, &self.used, rows, frames);
         }
         self.extend_marks(rows, frames)?;
         let (mut chunk, mut results, mut places) = (Chunk::default(), Vec::new(), Vec::with_capacity(frames.len()));
@@ -171,13 +179,8 @@ impl Fold {
     /// Adds some of the fetched rows to their groups.
     fn add(&mut self, fetched: &[ArrayRef], rows: &[u32], groups: &[u32]) -> Result<()> {
         let rows = UInt32Array::from(rows.to_vec());
-        // Columns that are not read are there in name only.
-        let unread: ArrayRef = Arc::new(NullArray::new(rows.len()));
-        let mut columns = vec![unread; self.used.last().map_or(0, |last| last + 1)];
-        for (column, values) in self.used.iter().zip(fetched) {
-            columns[*column] = compute::take(values, &rows, None)?;
-        }
-        self.work.update(groups, &columns, None)
+        let taken = fetched.iter().map(|values| compute::take(values, &rows, None)).collect::<std::result::Result<_, _>>()?;
+        self.work.update(groups, &at_places(&self.used, taken, rows.len()), None)
     }
 
     /// Makes the marks up to the last frames of partitions.
@@ -290,6 +293,34 @@ impl Chunk {
         }
         group
     }
+}
+
+/// Columns at their places among those of the input; the others are there in name only.
+fn at_places(used: &[usize], fetched: Vec<ArrayRef>, num_rows: usize) -> Vec<ArrayRef> {
+    let unread: ArrayRef = Arc::new(NullArray::new(num_rows));
+    let mut columns = vec![unread; used.last().map_or(0, |last| last + 1)];
+    used.iter().zip(fetched).for_each(|(column, values)| columns[*column] = values);
+    columns
+}
+
+/// The results of all calls, each stretch of rows swept once.
+fn sweep_all<K: RankKey>(
+    sweeps: &[(Sweep, AggregateCall)],
+    used: &[usize],
+    rows: &SectionRows<'_, K>,
+    frames: &[(usize, usize)],
+) -> Result<Vec<ArrayRef>> {
+    let (mut fetched, mut ranges, mut stretches) = (Vec::new(), Vec::with_capacity(frames.len()), Vec::new());
+    for (section, start) in rows.iter() {
+        let frames = &frames[start..start + section.to - section.from];
+        let (Some((first, _)), Some((_, end))) = (frames.first(), frames.last()) else { continue };
+        let at = fetched.len();
+        fetched.extend(rows.table.entries(section.group, *first).take(end - first).map(|(_, id)| id));
+        stretches.push(start..start + frames.len());
+        ranges.extend(frames.iter().map(|(from, to)| at + from - first..at + to - first));
+    }
+    let columns = at_places(used, rows.table.store().take_columns(&fetched, used)?, fetched.len());
+    sweeps.iter().map(|(sweep, call)| sweep.evaluate(call, &columns, fetched.len(), (&ranges, &stretches))).collect()
 }
 
 /// The first whole step behind a position.

@@ -21,6 +21,7 @@ mod reach;
 mod sections;
 mod shift;
 mod sorted_over;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod time_over;

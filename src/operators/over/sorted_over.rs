@@ -3,11 +3,11 @@
 //! Results are not kept. Of the partitions that a batch touches, the stretches that its rows can [reach](Reach) are evaluated before
 //! the batch and after it, and where the results differ they come out, one change a row and batch.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
+use hashbrown::HashMap;
 
 use super::evaluator::{Evaluator, Results, range_key};
 use super::reach::Reach;

@@ -153,7 +153,11 @@ fn call(function: &str, args: &[usize]) -> AggregateCall {
 /// Rows that come, or where the input is updating also go; the model follows.
 pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: bool) -> Vec<(RowKind, Row)> {
     let mut changes = Vec::new();
-    let count = if random.u8(0..6) == 0 { random.usize(0..200) } else { random.usize(0..12) };
+    let count = match random.u8(0..40) {
+        0 => random.usize(0..700),
+        1..8 => random.usize(0..200),
+        _ => random.usize(0..12),
+    };
     for _ in 0..count {
         if updating && !model.rows.is_empty() && random.u8(0..5) < 2 {
             let row = model.rows[random.usize(0..model.rows.len())].clone();

@@ -32,7 +32,7 @@ mod validate;
 mod window_trace;
 
 pub use crate::stream_graph::JoinType;
-pub use context::PlannerContext;
+pub use context::{LateRowsTable, PlannerContext};
 pub use describe::describe;
 pub use display::tree_text;
 pub use expr_text::expr_text;

@@ -18,6 +18,9 @@ const HARMLESS: &[&str] = &["BROADCAST", "MULTI_JOIN", "NEST_LOOP", "SHUFFLE_HAS
 /// Query hints with options that change what a query does.
 const WITH_OPTIONS: &[&str] = &["EMIT", "STATE_TTL"];
 
+/// The query hint that names the table of late rows: `LATE_ROWS('t')`.
+pub const LATE_ROWS: &str = "LATE_ROWS";
+
 /// Query hints of Flink's that change what a query does.
 const UNSUPPORTED: &[&str] = &["LOOKUP"];
 
@@ -103,8 +106,19 @@ fn query_hints(text: &str, dialect: &FlinkDialect, origin: Location, select_end:
                 }
                 continue;
             }
+            if upper == LATE_ROWS {
+                parser.require(&Token::LParen)?;
+                let (table, _) = parser.string("the name of a table in quotes")?;
+                parser.require(&Token::RParen)?;
+                let options = Options::from([("table".to_string(), table)]);
+                hints.with_options.push(HintedOptions { hint: LATE_ROWS, name_end: select_end, options, span });
+                if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
+                    return Ok(());
+                }
+                continue;
+            }
             if !HARMLESS.contains(&upper.as_str()) {
-                return Err(unknown_hint(&name, span, &[HARMLESS, WITH_OPTIONS].concat()));
+                return Err(unknown_hint(&name, span, &[HARMLESS, WITH_OPTIONS, &[LATE_ROWS]].concat()));
             }
             if !parser.eat_token(&Token::LParen) || parser.at_token(&Token::RParen) {
                 return Err(Error::new(ErrorKind::Syntax, format!("the hint {upper} names no table"))

@@ -46,6 +46,7 @@ mod syntax_error;
 mod tests;
 mod type_parser;
 
+pub use hints::LATE_ROWS;
 pub use parser::{ParseOptions, parse_expression, parse_name, parse_query, parse_script, parse_statement};
 pub use quoting::{literal, quoted, with_quoted_columns};
 pub use statement::{

@@ -17,7 +17,7 @@ use crate::config::{STATE_TTL, parse_duration_ms};
 use crate::error::{Error, ErrorKind, Location, Result, Span};
 use crate::plan::stack::with_room;
 use crate::plan::{LogicalPlan, emit};
-use crate::sql::HintedOptions;
+use crate::sql::{HintedOptions, LATE_ROWS};
 use crate::stream_graph::WindowSpec;
 
 /// The times to live that a SELECT hints: by table, view or alias, in milliseconds.
@@ -48,7 +48,8 @@ impl Binder<'_> {
         let plan = with_room(|| self.query(query))?;
         let Some(span) = span_of(query) else { return Ok(plan) };
         let used = self.used_hints.0.borrow();
-        let unused = self.cx.hints.iter().find(|hint| {
+        // That of late rows speaks of all of the statement.
+        let unused = self.cx.hints.iter().filter(|hint| hint.hint != LATE_ROWS).find(|hint| {
             let end = hint.name_end;
             span.start <= end && end <= span.end && !used.contains(&(end.line, end.column))
         });

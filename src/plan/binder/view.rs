@@ -19,7 +19,7 @@ use crate::catalog::{CatalogView, ObjectPath};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::plan::LogicalPlan;
-use crate::sql::{CreateView, ParseOptions, ParsedStatement, Statement, parse_statement};
+use crate::sql::{CreateView, LATE_ROWS, ParseOptions, ParsedStatement, Statement, parse_statement};
 use crate::types::Schema;
 
 /// The names of tables in a query's text: where each starts and ends, and what it stands for. Shared by all binders of a query.
@@ -39,6 +39,10 @@ impl ResolvedNames {
 
 /// CREATE VIEW as the catalog keeps it: its query is checked, its columns and tables have their names.
 pub fn bind_view(create: &CreateView, path: &ObjectPath, cx: &BindContext<'_>) -> Result<CatalogView> {
+    if let Some(hint) = cx.hints.iter().find(|hint| hint.hint == LATE_ROWS) {
+        let error = Error::unsupported("the hint LATE_ROWS in a view").at(hint.span);
+        return Err(error.with_hint("give it to the query that reads the view"));
+    }
     let binder = Binder::new(cx);
     // What else would take a name that is taken fails for that.
     let takes_name = create.or_replace || create.temporary;

@@ -7,10 +7,10 @@
 
 use super::builder::{Distribution, Generator, NewNode, Stream};
 use crate::config::LATE_ROWS_TABLE;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{CastMode, Expr, can_cast_implicitly};
 use crate::plan::changelog::Changes;
-use crate::plan::{ScanTable, describe};
+use crate::plan::{LateRowsTable, ScanTable, describe};
 use crate::stream_graph::{LateOutput, OperatorSpec, StreamNode, StreamNodeId};
 use crate::types::{DataType, Field, Schema, SchemaRef, Value};
 
@@ -51,15 +51,17 @@ impl LateRows {
 }
 
 impl Generator<'_> {
-    /// Adds the sink of late rows, if the session names a table for them and an operator drops any. The name of the table.
-    pub(super) fn late_rows(&mut self) -> Result<Option<String>> {
-        let Some(table) = self.cx.late_rows else { return Ok(None) };
+    /// Adds the sink of late rows, if there is a table for them and an operator drops any.
+    pub(super) fn late_rows(&mut self) -> Result<()> {
+        let Some(LateRowsTable { table, hint }) = self.cx.late_rows else { return Ok(()) };
         let outputs = self.late_outputs();
         if outputs.is_empty() {
-            return Ok(None);
+            let error = Error::new(ErrorKind::InvalidArgument, "LATE_ROWS goes with a query that drops late rows");
+            let error = error.with_hint("windows, interval joins, OVER and ORDER BY over a rowtime do");
+            return hint.map_or(Ok(()), |span| Err(error.at(span)));
         }
         let schema = table.physical();
-        check(table, &schema, &outputs)?;
+        check(table, *hint, &schema, &outputs)?;
         let streams = outputs.iter().map(|late| self.late_stream(late, &schema)).collect::<Result<Vec<_>>>()?;
         let stream = Stream {
             parallelism: streams.iter().map(|stream| stream.parallelism).max().unwrap_or(1),
@@ -77,7 +79,7 @@ impl Generator<'_> {
             changes: stream.changes,
         };
         self.add_operator_with(node, &[(&stream, Distribution::Any)], parallelism)?;
-        Ok(Some(table.path.name.clone()))
+        Ok(())
     }
 
     fn late_outputs(&self) -> Vec<LateRows> {
@@ -128,14 +130,14 @@ impl Generator<'_> {
 }
 
 /// Whether the table can take the rows; if not, how it must look.
-fn check(table: &ScanTable, schema: &Schema, outputs: &[LateRows]) -> Result<()> {
+fn check(table: &ScanTable, hint: Option<Span>, schema: &Schema, outputs: &[LateRows]) -> Result<()> {
     let refused = |cause: String| {
         let error = Error::new(ErrorKind::TypeMismatch, format!("table {} cannot take the late rows of this query", table.path));
-        Err(error.with_detail(cause).with_hint(format!(
-            "let '{}' name a table like this one (columns may be left out): {}",
-            LATE_ROWS_TABLE.key,
-            definition(table, outputs)
-        )))
+        let by = hint.map_or_else(|| format!("'{}'", LATE_ROWS_TABLE.key), |_| "the hint".to_string());
+        let like = definition(table, outputs);
+        let error = error.with_hint(format!("let {by} name a table like this one (columns may be left out): {like}"));
+        let error = error.with_detail(cause);
+        Err(hint.map_or(error.clone(), |span| error.at(span)))
     };
     if !table.table.primary_key.is_empty() {
         return refused("late rows have no key, and the table has a PRIMARY KEY".to_string());

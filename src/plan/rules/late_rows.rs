@@ -53,14 +53,15 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::plan::optimize;
     use crate::plan::testing::*;
+    use crate::plan::{LateRowsTable, optimize};
 
     #[test]
     fn a_window_aggregate_gets_whole_rows_where_late_ones_are_wanted() {
         let session = Session::new();
         let LogicalPlan::Scan { table, .. } = scan() else { unreachable!() };
-        let cx = PlannerContext { late_rows: Some(&table), ..session.cx() };
+        let late = LateRowsTable { table, hint: None };
+        let cx = PlannerContext { late_rows: Some(&late), ..session.cx() };
         let plan = aggregate(windowed(scan_with_watermark(), TUMBLE_10S), &[3, 4], vec![sum(1, "total")]);
         expect![[r#"
             Project(select=[window_start, window_end, total])

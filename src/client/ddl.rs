@@ -6,9 +6,11 @@ use super::result::{Outcome, StatementResult};
 use super::session::Session;
 use crate::catalog::{CatalogTable, ColumnKind, check_options};
 use crate::config::Notice;
-use crate::error::{Error, Result, Span};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::plan::{self, LogicalPlan, binder};
-use crate::sql::{AlterTable, CreateTable, CreateView, DropKind, HintedOptions, Insert, Name, Statement, UseTarget};
+use crate::sql::{
+    AlterTable, CreateFunction, CreateTable, CreateView, DropKind, HintedOptions, Insert, Name, Statement, UseTarget,
+};
 use crate::types::{Field, Schema, SchemaRef};
 
 impl Session {
@@ -18,6 +20,14 @@ impl Session {
             Statement::CreateTable(create) if create.query.is_some() => return self.create_table_as(create, hints).await,
             Statement::CreateTable(create) => self.create_table(create, hints)?,
             Statement::CreateView(create) => self.create_view(create, hints)?,
+            Statement::CreateFunction(create) => {
+                self.create_function(create, hints)?;
+                Vec::new()
+            }
+            Statement::DropFunction { name, if_exists, temporary: _ } => {
+                self.drop_function(name, *if_exists)?;
+                Vec::new()
+            }
             Statement::CreateDatabase { name, if_not_exists, comment, options } => {
                 self.locked().catalog.create_database(name, *if_not_exists, comment.clone(), options.clone())?;
                 Vec::new()
@@ -42,6 +52,32 @@ impl Session {
             other => return Err(Error::internal(format!("no definition: {other:?}"))),
         };
         Ok(StatementResult { outcome: Outcome::Done, notices })
+    }
+
+    fn create_function(&self, create: &CreateFunction, hints: &[HintedOptions]) -> Result<()> {
+        let functions = &self.engine.functions;
+        if create.if_not_exists && functions.is_user_function(&create.name.parts.join(".")) {
+            return Ok(());
+        }
+        let state = self.locked();
+        let function = binder::bind_function(create, &state.bind_context(&self.engine, hints))?;
+        functions.define(Arc::new(function), create.or_replace).map_err(|error| error.at(create.name.span))
+    }
+
+    fn drop_function(&self, name: &Name, if_exists: bool) -> Result<()> {
+        let (functions, wanted) = (&self.engine.functions, name.parts.join("."));
+        if functions.forget(&wanted) {
+            return Ok(());
+        }
+        let is_known = functions.scalar(&wanted).is_some() || functions.aggregate(&wanted).is_some();
+        if is_known {
+            let error = Error::new(ErrorKind::InvalidArgument, format!("function {wanted} was not made by a statement"));
+            return Err(error.with_hint("built-in functions and those of the program stay").at(name.span));
+        }
+        match if_exists {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::UndefinedFunction, format!("function {wanted} not found")).at(name.span)),
+        }
     }
 
     fn create_table(&self, create: &CreateTable, hints: &[HintedOptions]) -> Result<Vec<Notice>> {

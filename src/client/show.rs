@@ -36,6 +36,17 @@ pub(super) fn show(what: &Show, state: &State, engine: &Engine) -> Result<Outcom
         }
         Show::CreateTable(name) => return Ok(Outcome::Text(catalog.show_create_table(name)?)),
         Show::CreateView(name) => return Ok(Outcome::Text(catalog.show_create_view(name)?)),
+        Show::CreateFunction(name) => {
+            let wanted = name.parts.join(".");
+            let function = functions.scalar(&wanted);
+            return match function.as_ref().and_then(|function| function.definition()) {
+                Some(definition) => Ok(Outcome::Text(definition.to_string())),
+                None => {
+                    Err(Error::new(ErrorKind::UndefinedFunction, format!("no statement made a function \"{wanted}\""))
+                        .at(name.span))
+                }
+            };
+        }
         Show::Jobs => return Err(Error::internal("jobs are shown by the session")),
     };
     Ok(Outcome::Rows(shown))

@@ -91,6 +91,21 @@ pub trait ScalarFunction: Send + Sync + fmt::Debug {
     fn can_fail(&self) -> bool {
         true
     }
+
+    /// The names of its parameters, where calls may name them: `f(x => 1)`.
+    fn parameter_names(&self) -> Option<Vec<&str>> {
+        None
+    }
+
+    /// The statement that made it, if one did.
+    fn definition(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a call computes this argument more than once.
+    fn repeats(&self, _argument: usize) -> bool {
+        false
+    }
 }
 
 /// An aggregate function.
@@ -181,6 +196,22 @@ impl FunctionRegistry {
         }
         user.insert(name, function);
         Ok(())
+    }
+
+    /// Keeps a function that a statement made; whether it is new. One of a statement can be replaced, others cannot.
+    pub fn define(&self, function: Arc<dyn ScalarFunction>, or_replace: bool) -> Result<()> {
+        if or_replace {
+            self.forget(function.name());
+        }
+        self.register_user(function)
+    }
+
+    /// Drops a function that a statement made; whether there was one.
+    pub fn forget(&self, name: &str) -> bool {
+        let mut user = self.user.write().expect("no holder of this lock panics");
+        let name = name.to_uppercase();
+        let is_defined = user.get(&name).is_some_and(|function| function.definition().is_some());
+        is_defined && user.remove(&name).is_some()
     }
 
     /// Whether a function came from the program.

@@ -18,6 +18,7 @@ mod in_set;
 mod json;
 mod selection;
 mod shared;
+mod sql_function;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -34,4 +35,5 @@ pub use fold::{fold, fold_row};
 pub use function::{AggregateFunction, Datum, EvalContext, FunctionRegistry, GroupsAccumulator, ScalarFunction};
 pub use functions::builtin_functions;
 pub use shared::CompiledExprs;
+pub use sql_function::SqlFunction;
 pub use values::{array_to_value, value_to_array, values_to_array};

@@ -11,23 +11,27 @@ use crate::error::{Error, Result};
 impl StatementParser<'_, '_> {
     /// What CREATE creates.
     pub fn create(&mut self) -> Result<Statement> {
-        let or_replace = self.p.eat("OR REPLACE");
+        let mut or_replace = self.p.eat("OR REPLACE");
         let temporary = self.p.eat("TEMPORARY");
+        or_replace |= temporary && self.p.eat("OR REPLACE");
         if self.p.eat("VIEW") {
             return self.create_view(or_replace, temporary);
         }
+        if self.p.eat("FUNCTION") {
+            return self.create_function(or_replace, temporary);
+        }
         if or_replace {
-            return Err(self.unexpected("VIEW"));
+            return Err(self.unexpected("VIEW or FUNCTION"));
         }
         if self.p.eat("TABLE") {
             return self.create_table(temporary);
         }
         if temporary {
-            return Err(self.unexpected("TABLE or VIEW"));
+            return Err(self.unexpected("TABLE, VIEW or FUNCTION"));
         }
         let is_database = self.p.eat("DATABASE");
         if !is_database && !self.p.eat("CATALOG") {
-            return Err(self.unexpected("TABLE, VIEW, DATABASE or CATALOG"));
+            return Err(self.unexpected("TABLE, VIEW, FUNCTION, DATABASE or CATALOG"));
         }
         let if_not_exists = self.if_not_exists();
         let name = self.p.name(if is_database { "a database name" } else { "a catalog name" })?;
@@ -87,6 +91,9 @@ impl StatementParser<'_, '_> {
     /// DROP, from behind the word.
     pub fn drop(&mut self) -> Result<Statement> {
         let temporary = self.p.eat("TEMPORARY");
+        if self.p.eat("FUNCTION") {
+            return self.drop_function(temporary);
+        }
         let kind = if self.p.eat("TABLE") {
             DropKind::Table
         } else if self.p.eat("VIEW") {
@@ -96,7 +103,11 @@ impl StatementParser<'_, '_> {
         } else if !temporary && self.p.eat("CATALOG") {
             DropKind::Catalog
         } else {
-            return Err(self.unexpected(if temporary { "TABLE or VIEW" } else { "TABLE, VIEW, DATABASE or CATALOG" }));
+            return Err(self.unexpected(if temporary {
+                "TABLE, VIEW or FUNCTION"
+            } else {
+                "TABLE, VIEW, FUNCTION, DATABASE or CATALOG"
+            }));
         };
         let if_exists = self.if_exists();
         let name = self.p.name("a name")?;

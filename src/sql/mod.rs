@@ -34,6 +34,7 @@ mod dialect;
 mod dispatch;
 mod dml;
 mod expression;
+mod function;
 mod hints;
 mod json;
 mod lexer;
@@ -50,8 +51,8 @@ pub use hints::LATE_ROWS;
 pub use parser::{ParseOptions, parse_expression, parse_name, parse_query, parse_script, parse_statement};
 pub use quoting::{literal, quoted, with_quoted_columns};
 pub use statement::{
-    AlterTable, ColumnDefinition, CreateTable, CreateTableAs, CreateView, DescribeTarget, DropKind, ExplainDetail, HintedOptions,
-    Insert, LikeClause, LikeFeature, LikeStrategy, Name, OnConflict, ParsedStatement, Show, Statement, UseTarget,
-    WatermarkClause,
+    AlterTable, ColumnDefinition, CreateFunction, CreateTable, CreateTableAs, CreateView, DescribeTarget, DropKind,
+    ExplainDetail, HintedOptions, Insert, LikeClause, LikeFeature, LikeStrategy, Name, OnConflict, ParsedStatement, Show,
+    Statement, UseTarget, WatermarkClause,
 };
 pub use type_parser::{data_type_of, parse_data_type};

@@ -25,6 +25,9 @@ impl StatementParser<'_, '_> {
         if self.p.eat("CREATE VIEW") {
             return Ok(Show::CreateView(self.p.name("a view name")?));
         }
+        if self.p.eat("CREATE FUNCTION") {
+            return Ok(Show::CreateFunction(self.p.name("a function name")?));
+        }
         if self.p.eat("JOBS") {
             return Ok(Show::Jobs);
         }

@@ -58,6 +58,10 @@ pub enum Statement {
     CreateTable(Box<CreateTable>),
     /// `CREATE [OR REPLACE] [TEMPORARY] VIEW`.
     CreateView(Box<CreateView>),
+    /// `CREATE [OR REPLACE] [TEMPORARY] FUNCTION … RETURN`.
+    CreateFunction(Box<CreateFunction>),
+    /// DROP FUNCTION.
+    DropFunction { name: Name, if_exists: bool, temporary: bool },
     /// CREATE DATABASE.
     CreateDatabase { name: Name, if_not_exists: bool, comment: Option<String>, options: Options },
     /// CREATE CATALOG.
@@ -263,7 +267,33 @@ pub enum Show {
     Columns { table: Name, like: Option<(String, bool, bool)> },
     CreateTable(Name),
     CreateView(Name),
+    CreateFunction(Name),
     Jobs,
+}
+
+/// CREATE FUNCTION: what a function computes, as an expression over its parameters.
+#[derive(Debug, Clone)]
+pub struct CreateFunction {
+    /// Its name.
+    pub name: Name,
+    /// OR REPLACE.
+    pub or_replace: bool,
+    /// TEMPORARY.
+    pub temporary: bool,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Parameters: name, type, place.
+    pub params: Vec<(String, DataType, Span)>,
+    /// RETURNS.
+    pub returns: DataType,
+    /// RETURN.
+    pub body: SqlExpr,
+    /// The text of the body.
+    pub sql: String,
+    /// Where the body stands.
+    pub place: Span,
+    /// Where the body calls the function itself.
+    pub calls_itself: Option<Span>,
 }
 
 /// INSERT INTO.

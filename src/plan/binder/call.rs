@@ -4,12 +4,19 @@ use super::flink_functions::is_missing;
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{CastMode, Expr, fold};
+use crate::plan::rules::is_deterministic;
 use crate::types::{DataType, TypeKind, Value};
 
 impl Binder<'_> {
     /// A call of a scalar function or operator.
     pub(super) fn call(&self, name: &str, args: Vec<Expr>) -> Result<Expr> {
         let function = self.cx.functions.scalar(name).ok_or_else(|| self.unknown_function(name))?;
+        let repeated =
+            args.iter().enumerate().find(|(at, arg)| function.repeats(*at) && !is_deterministic(arg, self.cx.functions));
+        if repeated.is_some() {
+            let what = format!("an argument of {name} that is another value each time that it is computed");
+            return Err(Error::unsupported(what).with_hint("compute it in a subquery: the function names it more than once"));
+        }
         function.bind(args).map_err(|error| match error.hint() {
             Some(_) => error,
             None => error.with_hint(usage(function.signatures())),

@@ -51,7 +51,12 @@ impl ExprBinder<'_, '_> {
         if super::json::is_json_function(&name) && filter.is_none() {
             return self.json_function(&name, args);
         }
-        let (name, args) = super::json::aggregate_parts(name, args);
+        let function = self.binder.cx.functions.scalar(&name);
+        let args = match function.as_ref().and_then(|function| function.parameter_names()) {
+            Some(names) => super::sql_function::by_position(&name, args, &names)?,
+            None => std::borrow::Cow::Borrowed(args),
+        };
+        let (name, args) = super::json::aggregate_parts(name, &args);
         let call = call_parts(&name, &args)?;
         if name.eq_ignore_ascii_case("CURRENT_DATABASE") && call.args.is_empty() {
             let database = Value::String(self.binder.cx.tables.current_database());

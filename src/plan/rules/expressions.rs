@@ -45,7 +45,7 @@ pub(super) fn shifted(expr: Expr, moved: &dyn Fn(usize) -> usize) -> Expr {
 }
 
 /// Whether equal rows give equal values, now and later.
-pub(super) fn is_deterministic(expr: &Expr, functions: &FunctionRegistry) -> bool {
+pub fn is_deterministic(expr: &Expr, functions: &FunctionRegistry) -> bool {
     let call_is = match expr {
         Expr::Call { function, .. } => functions.scalar(function).is_none_or(|function| function.is_deterministic()),
         _ => true,

@@ -31,7 +31,7 @@ mod tests;
 mod window_aggregate;
 mod window_join;
 
-pub use expressions::conjuncts;
+pub use expressions::{conjuncts, is_deterministic};
 pub use interval_join::is_interval_join;
 pub use null_rejection::rejects_nulls;
 pub use rule::{is_enabled, optimize};

@@ -5,7 +5,21 @@ use arrow::compute::{self, kernels::cmp};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::error::Result;
+use crate::runtime::Output;
 use crate::types::{Batch, RowKind, RowKinds};
+
+/// Handles the rows of a batch at once, and passes its last watermark on behind what they change: nothing here hangs on event time.
+pub(super) fn rows_then_watermark(
+    mut batch: Batch,
+    output: &mut dyn Output,
+    apply: impl FnOnce(Batch) -> Result<Batch>,
+) -> Result<()> {
+    let steps = batch.take_steps();
+    if batch.num_rows() > 0 {
+        output.batch(apply(batch)?)?;
+    }
+    steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+}
 
 /// Which rows of old and new results come out, in order.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
-use super::change_rows::{ChangeRows, Differ};
+use super::change_rows::{ChangeRows, Differ, rows_then_watermark};
 use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use super::rank::FrozenRows;
 use super::state_ttl::{KeyTtl, has_times, split_times};
@@ -210,12 +210,8 @@ impl Operator for ChangelogNormalize {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        let steps = batch.take_steps();
-        if batch.num_rows() > 0 {
-            output.batch(self.apply(&batch)?)?;
-        }
-        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        rows_then_watermark(batch, output, |batch| self.apply(&batch))
     }
 
     fn next_processing_timer(&self) -> Option<i64> {

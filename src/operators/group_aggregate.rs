@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
-use super::change_rows::{ChangeRows, Differ};
+use super::change_rows::{ChangeRows, Differ, rows_then_watermark};
 use super::group_table::GroupTable;
 use super::keyed_state::rows_in_range;
 use super::state_ttl::{KeyTtl, has_times, split_times, with_times};
@@ -116,12 +116,8 @@ impl Operator for GroupAggregate {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        let steps = batch.take_steps();
-        if batch.num_rows() > 0 {
-            output.batch(self.apply(batch)?)?;
-        }
-        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        rows_then_watermark(batch, output, |batch| self.apply(batch))
     }
 
     fn next_processing_timer(&self) -> Option<i64> {

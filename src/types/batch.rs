@@ -118,7 +118,14 @@ impl Batch {
 
     /// The rows at `indices`, which must rise; steps move along.
     pub fn take_rising(&self, indices: &UInt32Array) -> Result<Self> {
-        let steps = self.steps.remap(|rows| indices.values().partition_point(|index| *index < rows) as u32);
+        // Both rise: one pass over them, however many steps there are.
+        let (mut taken, indices_before) = (0, indices.values());
+        let steps = self.steps.remap(|rows| {
+            while indices_before.get(taken).is_some_and(|index| *index < rows) {
+                taken += 1;
+            }
+            taken as u32
+        });
         let columns =
             self.columns.iter().map(|column| compute::take(column, indices, None)).collect::<std::result::Result<_, _>>()?;
         Ok(Batch { columns, num_rows: indices.len(), kinds: self.kinds.as_ref().map(|kinds| kinds.take(indices)), steps })

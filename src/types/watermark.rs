@@ -77,6 +77,12 @@ impl WatermarkSteps {
         self.0.last().map(|step| step.watermark)
     }
 
+    /// The watermark that holds for a row.
+    pub fn before(&self, row: u32) -> Option<Watermark> {
+        let at = self.0.partition_point(|step| step.rows_before <= row);
+        at.checked_sub(1).map(|at| self.0[at].watermark)
+    }
+
     /// The steps with every `rows_before` mapped by `f`, which must not decrease: for filters, takes and slices.
     pub fn remap(&self, mut f: impl FnMut(u32) -> u32) -> Self {
         let mut steps = WatermarkSteps(Vec::with_capacity(self.0.len()));
@@ -116,6 +122,7 @@ mod tests {
                 WatermarkStep { rows_before: 2, watermark: Watermark(9) }
             ]
         );
+        assert_eq!([0, 1, 2].map(|row| steps.before(row)), [None, Some(Watermark(5)), Some(Watermark(9))]);
         assert_eq!(steps.remap(|_| 0).as_slice(), [WatermarkStep { rows_before: 0, watermark: Watermark(9) }]);
     }
 }

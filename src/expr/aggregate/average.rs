@@ -1,19 +1,18 @@
 //! AVG: a wide sum over a count, in Flink's result types. Whole numbers are summed as BIGINT and the quotient is cut towards zero;
 //! FLOAT is summed as DOUBLE; decimals divide at the result's scale, half up, and are NULL where the sum does not fit it.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array,
-    Int32Array, Int64Array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array,
 };
 use arrow::compute;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 
+use super::adapted::{Adapted, Adapter};
 use super::sum::{DECIMAL_MAX, Sum, Summable};
 use crate::error::{Error, Result};
-use crate::expr::GroupsAccumulator;
-use crate::types::RowKinds;
 
 /// A wide type in which an average is summed up.
 pub(super) trait Averageable: Summable {
@@ -21,18 +20,18 @@ pub(super) trait Averageable: Summable {
     fn divide(quotients: impl Iterator<Item = Option<(Self::Native, i64)>>, scale: i8, result: &DataType) -> Result<ArrayRef>;
 }
 
-/// The averages of all groups.
-#[derive(Debug)]
-pub(super) struct Average<W: Averageable> {
-    sum: Sum<W>,
+/// Averages, from sums in a wide type.
+pub(super) struct Average<W> {
     wide: DataType,
     result: DataType,
+    sums: PhantomData<fn() -> W>,
 }
 
 impl<W: Averageable> Average<W> {
     /// Sums of Arrow type `wide`, averages of Arrow type `result`.
-    pub(super) fn new(wide: DataType, result: DataType) -> Self {
-        Average { sum: Sum::new(wide.clone(), true), wide, result }
+    pub(super) fn of_sums(wide: DataType, result: DataType) -> Adapted<Self> {
+        let sums = Sum::new(wide.clone(), true);
+        Adapted::new(Average { wide, result, sums: PhantomData }, sums)
     }
 }
 
@@ -80,51 +79,17 @@ fn divide_half_up(dividend: i128, divisor: i128) -> i128 {
     if remainder.abs() >= divisor.abs() - remainder.abs() { quotient + away } else { quotient }
 }
 
-impl<W: Averageable> GroupsAccumulator for Average<W>
-where
-    W: ArrowPrimitiveType,
-{
-    fn resize(&mut self, num_groups: usize) {
-        self.sum.resize(num_groups);
+impl<W: Averageable> Adapter for Average<W> {
+    type Inner = Sum<W>;
+
+    fn values(&self, args: &[ArrayRef], _filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        Ok(vec![if *args[0].data_type() == self.wide { Arc::clone(&args[0]) } else { compute::cast(&args[0], &self.wide)? }])
     }
 
-    fn update(
-        &mut self,
-        groups: &[u32],
-        args: &[ArrayRef],
-        filter: Option<&BooleanArray>,
-        kinds: Option<&RowKinds>,
-    ) -> Result<()> {
-        if *args[0].data_type() == self.wide {
-            return self.sum.update(groups, args, filter, kinds);
-        }
-        self.sum.update(groups, &[compute::cast(&args[0], &self.wide)?], filter, kinds)
-    }
-
-    fn state_types(&self) -> Vec<DataType> {
-        self.sum.state_types()
-    }
-
-    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
-        self.sum.state(groups)
-    }
-
-    fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
-        self.sum.merge(groups, state)
-    }
-
-    fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
+    fn results(&self, sums: &Sum<W>, groups: &[u32]) -> Result<ArrayRef> {
         let scale = if let DataType::Decimal128(_, scale) = self.wide { scale } else { 0 };
-        let quotients = groups.iter().map(|group| self.sum.get(*group).map(|sum| (sum, self.sum.count(*group))));
+        let quotients = groups.iter().map(|group| sums.get(*group).map(|sum| (sum, sums.count(*group))));
         W::divide(quotients, scale, &self.result)
-    }
-
-    fn clear(&mut self, groups: &[u32]) {
-        self.sum.clear(groups);
-    }
-
-    fn bytes(&self) -> usize {
-        self.sum.bytes()
     }
 }
 

@@ -137,39 +137,49 @@ const BITMAP_AGGREGATES: &[BitmapAggregate] = &[
     },
 ];
 
+/// Every built-in aggregate but those of bitmaps, with its name and how it is called.
+const BUILTINS: &[(Builtin, &str, &str)] = &[
+    (Builtin::Count, "COUNT", "COUNT(*)\nCOUNT(<ANY> [, <ANY>]*)"),
+    (Builtin::Sum, "SUM", "SUM(<NUMERIC>)"),
+    (Builtin::Avg, "AVG", "AVG(<NUMERIC>)"),
+    (Builtin::Min, "MIN", "MIN(<COMPARABLE>)"),
+    (Builtin::Max, "MAX", "MAX(<COMPARABLE>)"),
+    (Builtin::FirstValue, "FIRST_VALUE", "FIRST_VALUE(<ANY>)"),
+    (Builtin::LastValue, "LAST_VALUE", "LAST_VALUE(<ANY>)"),
+    (Builtin::SingleValue, "SINGLE_VALUE", "SINGLE_VALUE(<ANY>)"),
+    (Builtin::StddevPop, "STDDEV_POP", "STDDEV_POP(<NUMERIC>)"),
+    (Builtin::StddevSamp, "STDDEV_SAMP", "STDDEV_SAMP(<NUMERIC>)"),
+    (Builtin::VarPop, "VAR_POP", "VAR_POP(<NUMERIC>)"),
+    (Builtin::VarSamp, "VAR_SAMP", "VAR_SAMP(<NUMERIC>)"),
+    (Builtin::Collect, "COLLECT", "COLLECT(<ANY>)"),
+    (Builtin::ListAgg, "LISTAGG", "LISTAGG(<CHARACTER>)\nLISTAGG(<CHARACTER>, <CHARACTER_LITERAL>)"),
+    (Builtin::ArrayAgg, "ARRAY_AGG", "ARRAY_AGG(<ANY>)"),
+    (Builtin::JsonArrayAgg, "JSON_ARRAYAGG", "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])"),
+    (Builtin::JsonArrayAggNulls, "JSON_ARRAYAGG_NULL_ON_NULL", "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])"),
+    (Builtin::JsonObjectAgg, "JSON_OBJECTAGG", "JSON_OBJECTAGG([KEY] <STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])"),
+    (
+        Builtin::JsonObjectAggAbsent,
+        "JSON_OBJECTAGG_ABSENT_ON_NULL",
+        "JSON_OBJECTAGG([KEY] <STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])",
+    ),
+    (
+        Builtin::Percentile,
+        "PERCENTILE",
+        "PERCENTILE(<NUMERIC>, <NUMERIC> [, <INTEGER>])\nPERCENTILE(<NUMERIC>, <ARRAY<NUMERIC>> [, <INTEGER>])",
+    ),
+    (Builtin::Median, "MEDIAN", "MEDIAN(<NUMERIC>)"),
+    (Builtin::ApproxCountDistinct, "APPROX_COUNT_DISTINCT", "APPROX_COUNT_DISTINCT(<ANY>)"),
+    (Builtin::MaxBy, "MAX_BY", "MAX_BY(<ANY>, <COMPARABLE>)"),
+    (Builtin::MinBy, "MIN_BY", "MIN_BY(<ANY>, <COMPARABLE>)"),
+    (Builtin::BoolAnd, "BOOL_AND", "BOOL_AND(<BOOLEAN>)"),
+    (Builtin::BoolOr, "BOOL_OR", "BOOL_OR(<BOOLEAN>)"),
+];
+
 /// Registers all built-in aggregate functions.
 pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
     use Builtin::*;
-    let all = [
-        Count,
-        Sum,
-        Avg,
-        Min,
-        Max,
-        FirstValue,
-        LastValue,
-        SingleValue,
-        StddevPop,
-        StddevSamp,
-        VarPop,
-        VarSamp,
-        Collect,
-        ListAgg,
-        ArrayAgg,
-        JsonArrayAgg,
-        JsonArrayAggNulls,
-        JsonObjectAgg,
-        JsonObjectAggAbsent,
-        Percentile,
-        Median,
-        ApproxCountDistinct,
-        MaxBy,
-        MinBy,
-        BoolAnd,
-        BoolOr,
-    ];
-    for function in all {
-        registry.register_aggregate(function.name(), Arc::new(function));
+    for (function, name, _) in BUILTINS {
+        registry.register_aggregate(name, Arc::new(*function));
     }
     for aggregate in BITMAP_AGGREGATES {
         registry.register_aggregate(aggregate.name, Arc::new(Bitmap(aggregate)));
@@ -186,69 +196,11 @@ pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
 
 impl AggregateFunction for Builtin {
     fn name(&self) -> &str {
-        match self {
-            Builtin::Count => "COUNT",
-            Builtin::Sum => "SUM",
-            Builtin::Avg => "AVG",
-            Builtin::Min => "MIN",
-            Builtin::Max => "MAX",
-            Builtin::FirstValue => "FIRST_VALUE",
-            Builtin::LastValue => "LAST_VALUE",
-            Builtin::SingleValue => "SINGLE_VALUE",
-            Builtin::StddevPop => "STDDEV_POP",
-            Builtin::StddevSamp => "STDDEV_SAMP",
-            Builtin::VarPop => "VAR_POP",
-            Builtin::VarSamp => "VAR_SAMP",
-            Builtin::Collect => "COLLECT",
-            Builtin::ListAgg => "LISTAGG",
-            Builtin::ArrayAgg => "ARRAY_AGG",
-            Builtin::JsonArrayAgg => "JSON_ARRAYAGG",
-            Builtin::JsonArrayAggNulls => "JSON_ARRAYAGG_NULL_ON_NULL",
-            Builtin::JsonObjectAgg => "JSON_OBJECTAGG",
-            Builtin::JsonObjectAggAbsent => "JSON_OBJECTAGG_ABSENT_ON_NULL",
-            Builtin::Percentile => "PERCENTILE",
-            Builtin::Median => "MEDIAN",
-            Builtin::ApproxCountDistinct => "APPROX_COUNT_DISTINCT",
-            Builtin::MaxBy => "MAX_BY",
-            Builtin::MinBy => "MIN_BY",
-            Builtin::BoolAnd => "BOOL_AND",
-            Builtin::BoolOr => "BOOL_OR",
-            Builtin::Bitmap(aggregate) => aggregate.name,
-        }
+        self.entry().0
     }
 
     fn signatures(&self) -> &str {
-        match self {
-            Builtin::Count => "COUNT(*)\nCOUNT(<ANY> [, <ANY>]*)",
-            Builtin::Sum => "SUM(<NUMERIC>)",
-            Builtin::Avg => "AVG(<NUMERIC>)",
-            Builtin::Min => "MIN(<COMPARABLE>)",
-            Builtin::Max => "MAX(<COMPARABLE>)",
-            Builtin::FirstValue => "FIRST_VALUE(<ANY>)",
-            Builtin::LastValue => "LAST_VALUE(<ANY>)",
-            Builtin::SingleValue => "SINGLE_VALUE(<ANY>)",
-            Builtin::StddevPop => "STDDEV_POP(<NUMERIC>)",
-            Builtin::StddevSamp => "STDDEV_SAMP(<NUMERIC>)",
-            Builtin::VarPop => "VAR_POP(<NUMERIC>)",
-            Builtin::VarSamp => "VAR_SAMP(<NUMERIC>)",
-            Builtin::Collect => "COLLECT(<ANY>)",
-            Builtin::ListAgg => "LISTAGG(<CHARACTER>)\nLISTAGG(<CHARACTER>, <CHARACTER_LITERAL>)",
-            Builtin::ArrayAgg => "ARRAY_AGG(<ANY>)",
-            Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls => "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])",
-            Builtin::JsonObjectAgg | Builtin::JsonObjectAggAbsent => {
-                "JSON_OBJECTAGG([KEY] <STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])"
-            }
-            Builtin::Percentile => {
-                "PERCENTILE(<NUMERIC>, <NUMERIC> [, <INTEGER>])\nPERCENTILE(<NUMERIC>, <ARRAY<NUMERIC>> [, <INTEGER>])"
-            }
-            Builtin::Median => "MEDIAN(<NUMERIC>)",
-            Builtin::ApproxCountDistinct => "APPROX_COUNT_DISTINCT(<ANY>)",
-            Builtin::MaxBy => "MAX_BY(<ANY>, <COMPARABLE>)",
-            Builtin::MinBy => "MIN_BY(<ANY>, <COMPARABLE>)",
-            Builtin::BoolAnd => "BOOL_AND(<BOOLEAN>)",
-            Builtin::BoolOr => "BOOL_OR(<BOOLEAN>)",
-            Builtin::Bitmap(aggregate) => aggregate.signature,
-        }
+        self.entry().1
     }
 
     fn bind(&self, args: Vec<Expr>, _distinct: bool, grouped: bool) -> Result<(Vec<Expr>, DataType)> {
@@ -336,8 +288,8 @@ impl AggregateFunction for Builtin {
             Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?),
             Builtin::JsonArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true })?),
             Builtin::JsonArrayAggNulls => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false })?),
-            Builtin::JsonObjectAgg => Box::new(JsonObject::new(false)?),
-            Builtin::JsonObjectAggAbsent => Box::new(JsonObject::new(true)?),
+            Builtin::JsonObjectAgg => Box::new(JsonObject::of_pairs(false)?),
+            Builtin::JsonObjectAggAbsent => Box::new(JsonObject::of_pairs(true)?),
             Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result)),
             Builtin::Bitmap(aggregate) => Box::new(Bitmaps::new(aggregate.operation, aggregate.cardinality)),
             Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
@@ -346,19 +298,27 @@ impl AggregateFunction for Builtin {
             Builtin::BoolOr => return extreme::<Greatest>(arg),
             Builtin::MaxBy | Builtin::MinBy => {
                 let by = call.arg_types[1].to_arrow();
-                let is_max = *self == Builtin::MaxBy;
-                Box::new(ExtremeBy::new(arg, by, |pair| match (is_max, retractable) {
-                    (true, true) => Ok(Box::new(Multiset::new(pair.clone(), pair, MultisetResult::Max)?)),
-                    (false, true) => Ok(Box::new(Multiset::new(pair.clone(), pair, MultisetResult::Min)?)),
-                    (true, false) => extreme::<Greatest>(pair),
-                    (false, false) => extreme::<Least>(pair),
-                })?)
+                let most = if *self == Builtin::MaxBy { MultisetResult::Max } else { MultisetResult::Min };
+                match (*self, retractable) {
+                    (_, true) => Box::new(ExtremeBy::of(arg, by, |pair| Multiset::new(pair.clone(), pair, most))?),
+                    (Builtin::MaxBy, false) => Box::new(ExtremeBy::of(arg, by, RowExtreme::<Greatest>::new)?),
+                    (_, false) => Box::new(ExtremeBy::of(arg, by, RowExtreme::<Least>::new)?),
+                }
             }
         })
     }
 }
 
 impl Builtin {
+    /// Its name and how it is called.
+    fn entry(self) -> (&'static str, &'static str) {
+        if let Builtin::Bitmap(aggregate) = self {
+            return (aggregate.name, aggregate.signature);
+        }
+        let entry = BUILTINS.iter().find(|(function, ..)| *function == self).expect("every aggregate stands in the table");
+        (entry.1, entry.2)
+    }
+
     /// Whether it takes arguments of these types.
     fn takes(self, args: &[Expr], types: &[DataType]) -> bool {
         if types.iter().any(|data_type| data_type.kind == TypeKind::Null) {
@@ -486,10 +446,10 @@ fn sum(arg: &ArrowType, result: ArrowType, retractable: bool) -> Result<Box<dyn 
 fn average(arg: ArrowType, result: ArrowType) -> Result<Box<dyn GroupsAccumulator>> {
     Ok(match arg {
         ArrowType::Int8 | ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 => {
-            Box::new(Average::<Int64Type>::new(ArrowType::Int64, result))
+            Box::new(Average::<Int64Type>::of_sums(ArrowType::Int64, result))
         }
-        ArrowType::Float32 | ArrowType::Float64 => Box::new(Average::<Float64Type>::new(ArrowType::Float64, result)),
-        ArrowType::Decimal128(_, scale) => Box::new(Average::<Decimal128Type>::new(ArrowType::Decimal128(38, scale), result)),
+        ArrowType::Float32 | ArrowType::Float64 => Box::new(Average::<Float64Type>::of_sums(ArrowType::Float64, result)),
+        ArrowType::Decimal128(_, scale) => Box::new(Average::<Decimal128Type>::of_sums(ArrowType::Decimal128(38, scale), result)),
         other => return Err(unfit(&other)),
     })
 }

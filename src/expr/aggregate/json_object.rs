@@ -5,16 +5,15 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringViewBuilder, StructArray};
 use arrow::datatypes::{DataType, Field, Fields};
 
+use super::adapted::{Adapted, Adapter};
 use super::multiset::{Multiset, MultisetResult};
 use super::rows::true_values;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::GroupsAccumulator;
 use crate::expr::json::{compare_keys, write_string};
-use crate::types::RowKinds;
 
-/// The pairs of all groups.
+/// The pairs of all groups, as JSON.
 pub(super) struct JsonObject {
-    pairs: Multiset,
     fields: Fields,
     /// ABSENT ON NULL.
     absent: bool,
@@ -22,28 +21,21 @@ pub(super) struct JsonObject {
 
 impl JsonObject {
     /// Of pairs of strings; `absent`: values that are NULL are left out.
-    pub(super) fn new(absent: bool) -> Result<Self> {
+    pub(super) fn of_pairs(absent: bool) -> Result<Adapted<Self>> {
         let field = |name: &str| Arc::new(Field::new(name, DataType::Utf8View, true));
         let fields = Fields::from(vec![field("key"), field("value")]);
         let pair = DataType::Struct(fields.clone());
         let entries = Fields::from(vec![Field::new("key", pair.clone(), false), Field::new("value", DataType::Int32, true)]);
         let counts = DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false);
-        Ok(JsonObject { pairs: Multiset::new(pair, counts, MultisetResult::Collect)?, fields, absent })
+        let pairs = Multiset::new(pair, counts, MultisetResult::Collect)?;
+        Ok(Adapted::new(JsonObject { fields, absent }, pairs))
     }
 }
 
-impl GroupsAccumulator for JsonObject {
-    fn resize(&mut self, num_groups: usize) {
-        self.pairs.resize(num_groups);
-    }
+impl Adapter for JsonObject {
+    type Inner = Multiset;
 
-    fn update(
-        &mut self,
-        groups: &[u32],
-        args: &[ArrayRef],
-        filter: Option<&BooleanArray>,
-        kinds: Option<&RowKinds>,
-    ) -> Result<()> {
+    fn values(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
         if let Some(nulls) = args[0].nulls() {
             let missing = !nulls.inner();
             let counted = filter.map_or(missing.clone(), |filter| &true_values(filter) & &missing);
@@ -52,27 +44,14 @@ impl GroupsAccumulator for JsonObject {
                     .with_hint("leave such rows out: FILTER (WHERE key IS NOT NULL)"));
             }
         }
-        let pairs = StructArray::try_new(self.fields.clone(), args[..2].to_vec(), None)?;
-        self.pairs.update(groups, &[Arc::new(pairs)], filter, kinds)
+        Ok(vec![Arc::new(StructArray::try_new(self.fields.clone(), args[..2].to_vec(), None)?)])
     }
 
-    fn state_types(&self) -> Vec<DataType> {
-        self.pairs.state_types()
-    }
-
-    fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
-        self.pairs.state(groups)
-    }
-
-    fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()> {
-        self.pairs.merge(groups, state)
-    }
-
-    fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        let collected = self.pairs.evaluate(groups)?;
+    fn results(&self, pairs: &Multiset, groups: &[u32]) -> Result<ArrayRef> {
+        let collected = pairs.evaluate(groups)?;
         let maps = collected.as_map();
-        let pairs = maps.keys().as_struct();
-        let (keys, values) = (pairs.column(0).as_string_view(), pairs.column(1).as_string_view());
+        let parts = maps.keys().as_struct();
+        let (keys, values) = (parts.column(0).as_string_view(), parts.column(1).as_string_view());
         let counts = maps.values().as_primitive::<arrow::datatypes::Int32Type>();
         let mut texts = StringViewBuilder::with_capacity(groups.len());
         let mut text = String::new();
@@ -96,13 +75,5 @@ impl GroupsAccumulator for JsonObject {
             texts.append_value(&text);
         }
         Ok(Arc::new(texts.finish()))
-    }
-
-    fn clear(&mut self, groups: &[u32]) {
-        self.pairs.clear(groups);
-    }
-
-    fn bytes(&self) -> usize {
-        self.pairs.bytes()
     }
 }

@@ -1,5 +1,6 @@
 //! Aggregate functions: the state of all groups in columns, updated a batch at a time; and the keys that number the groups.
 
+mod adapted;
 mod arrival;
 mod average;
 mod bitmap;

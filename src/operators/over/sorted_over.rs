@@ -13,7 +13,7 @@ use super::evaluator::{Evaluator, Results, range_key};
 use super::reach::Reach;
 use super::sections::Section;
 use crate::error::Result;
-use crate::operators::change_rows::{ChangeRows, Differ};
+use crate::operators::change_rows::{ChangeRows, Differ, rows_then_watermark};
 use crate::operators::rank::{EncodedKeys, RankKey, RankTable};
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
@@ -260,12 +260,8 @@ impl<K: RankKey> Operator for SortedOver<K> {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        let steps = batch.take_steps();
-        if batch.num_rows() > 0 {
-            output.batch(self.apply(&batch)?)?;
-        }
-        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        rows_then_watermark(batch, output, |batch| self.apply(&batch))
     }
 
     fn next_processing_timer(&self) -> Option<i64> {

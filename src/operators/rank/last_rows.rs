@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use super::table::FrozenRows;
 use crate::error::Result;
 use crate::expr::GroupKeys;
-use crate::operators::change_rows::ChangeRows;
+use crate::operators::change_rows::{ChangeRows, rows_then_watermark};
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowId, RowStore};
@@ -210,12 +210,8 @@ impl Operator for LastRows {
         Ok(())
     }
 
-    fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        let steps = batch.take_steps();
-        if batch.num_rows() > 0 {
-            output.batch(self.table.apply(&batch)?)?;
-        }
-        steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
+    fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        rows_then_watermark(batch, output, |batch| self.table.apply(&batch))
     }
 
     fn next_processing_timer(&self) -> Option<i64> {

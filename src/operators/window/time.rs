@@ -33,6 +33,11 @@ impl WindowTime {
         WindowTime { precision, zone, is_instant }
     }
 
+    /// Whether local time is the instant, so that windows end when event time is at their end.
+    pub(in crate::operators) fn is_uniform(&self) -> bool {
+        self.zone.is_none()
+    }
+
     /// The local milliseconds of a column of the time attribute.
     pub(in crate::operators) fn local_times(&self, column: &ArrayRef) -> Result<Vec<i64>> {
         if column.null_count() > 0 {

@@ -18,7 +18,7 @@ use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{WindowAggregateSpec, WindowProperty, WindowSource};
-use crate::types::{Batch, InputNumber, Watermark};
+use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
 
 /// GROUP BY a window.
 pub struct WindowAggregate {
@@ -153,8 +153,12 @@ impl WindowAggregate {
         let slices = self.slices_of(&batch)?;
         let mut pending = Pending::default();
         let mut row = 0;
+        let mut border = self.next_border();
         for step in steps.as_slice() {
-            row = self.gather(&slices, row, step.rows_before as usize, &mut pending);
+            if step.watermark.0 < border {
+                continue;
+            }
+            row = self.gather(&slices, row, step.rows_before as usize, &steps, &mut pending);
             let earliest = self.slices.open.keys().next().copied().into_iter().chain(pending.earliest).min();
             let due = earliest.and_then(|slice| self.next_window_end(slice, self.progress.time));
             if due.is_some_and(|end| self.has_fired(end, step.watermark.0)) {
@@ -162,15 +166,29 @@ impl WindowAggregate {
                 self.advance(step.watermark.0, output)?;
             }
             self.progress.time = self.progress.time.max(step.watermark.0);
+            border = self.next_border();
         }
-        self.gather(&slices, row, slices.len(), &mut pending);
+        self.gather(&slices, row, slices.len(), &steps, &mut pending);
+        self.progress.time = self.progress.time.max(steps.last().map_or(i64::MIN, |last| last.0));
         self.add_rows(&batch, pending)?;
         self.late.give_out(InputNumber(0), &batch, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }
 
+    /// The least watermark after the present one that can end a window: steps before it change nothing, and there are as many as rows.
+    fn next_border(&self) -> i64 {
+        /// Far from where the borders of slices overflow.
+        const TIMES: std::ops::Range<i64> = -(1 << 60)..1 << 60;
+        match &self.assigner {
+            Some(assigner) if self.time.is_uniform() && TIMES.contains(&self.progress.time) => {
+                assigner.slice(self.progress.time + 1).end - 1
+            }
+            _ => i64::MIN,
+        }
+    }
+
     /// Sorts rows into slices, leaving out and counting the late ones.
-    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
+    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, steps: &WatermarkSteps, pending: &mut Pending) -> usize {
         let mut known: Option<(SliceKey, Option<SliceKey>)> = None;
         for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
             let target = match known {
@@ -182,7 +200,8 @@ impl WindowAggregate {
                 Some(target) => pending.add(target, row),
                 None => {
                     let last_end = self.window_ends(*slice).1;
-                    self.late.add(row, self.progress.time, self.time.trigger(last_end - 1));
+                    let time = steps.before(row as u32).map_or(i64::MIN, |watermark| watermark.0);
+                    self.late.add(row, self.progress.time.max(time), self.time.trigger(last_end - 1));
                 }
             }
         }
@@ -351,7 +370,7 @@ impl Operator for WindowAggregate {
         let steps = batch.take_steps();
         let mut pending = Pending::default();
         let slices = self.slices_of(&batch)?;
-        self.gather(&slices, 0, slices.len(), &mut pending);
+        self.gather(&slices, 0, slices.len(), &WatermarkSteps::none(), &mut pending);
         self.add_rows(&batch, pending)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))
     }

@@ -171,8 +171,15 @@ impl<'a> Generator<'a> {
         Ok(Stream { nodes: vec![target], parallelism, changes, key: None })
     }
 
+    /// Adds an operator that keeps nothing where its rows are: in their order, by which rows are late, and in their task.
+    pub fn add_in_place(&mut self, node: NewNode, input: &Stream) -> Result<Stream> {
+        let parallelism = self.own_parallelism(input);
+        let added = self.add_operator_with(node, &[(input, Distribution::Any)], parallelism)?;
+        Ok(Stream { parallelism: input.parallelism, ..added })
+    }
+
     /// The parallelism of the nodes that emit a stream, where they agree; else that of what comes after.
-    pub fn own_parallelism(&self, stream: &Stream) -> u32 {
+    fn own_parallelism(&self, stream: &Stream) -> u32 {
         let mut own = stream.nodes.iter().map(|id| self.graph.nodes[id.0 as usize - 1].parallelism);
         let first = own.next().unwrap_or(stream.parallelism);
         if own.all(|other| other == first) { first } else { stream.parallelism }

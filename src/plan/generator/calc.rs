@@ -54,7 +54,7 @@ impl<'a> Generator<'a> {
             schema: output.clone(),
             changes,
         };
-        self.add_operator(node, &[(stream, Distribution::Any)])
+        self.add_in_place(node, stream)
     }
 
     /// A ScalarJoin with the predicate of the Filter above it.

@@ -94,7 +94,7 @@ impl<'a> Generator<'a> {
         let input = self.stream(plan.inputs()[0], &changelog.inputs[0])?;
         let changes = changelog.changes;
         let node = NewNode { name: name.to_string(), description, spec, schema: schema.clone(), changes };
-        self.add_operator(node, &[(&input, Distribution::Any)])
+        self.add_in_place(node, &input)
     }
 
     fn scan(&mut self, plan: &LogicalPlan, table: &ScanTable, changelog: &Changelog) -> Result<Stream> {
@@ -130,7 +130,6 @@ impl<'a> Generator<'a> {
         self.add_source(node, abilities.parallelism.unwrap_or(self.parallelism), self.parallelism)
     }
 
-    /// Copies are made where their row is, so that they stay in its order and in its task.
     fn expand(
         &mut self,
         input: &'a LogicalPlan,
@@ -146,9 +145,7 @@ impl<'a> Generator<'a> {
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        let parallelism = self.own_parallelism(&stream);
-        let expanded = self.add_operator_with(node, &[(&stream, Distribution::Any)], parallelism)?;
-        Ok(Stream { parallelism: stream.parallelism, ..expanded })
+        self.add_in_place(node, &stream)
     }
 
     fn group_aggregate(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {

@@ -24,6 +24,9 @@ pub(super) struct Evaluator {
     key: Option<RangeKey>,
 }
 
+/// A frame and whether it can be swept, with its calls and their numbers among all.
+type FrameCalls = ((OverFrame, bool), Vec<(usize, AggregateCall)>);
+
 /// Rows of sections with their results.
 pub(super) struct Results {
     pub(super) ids: Vec<RowId>,
@@ -38,7 +41,7 @@ impl Evaluator {
     pub(super) fn new(spec: &OverSpec, functions: &FunctionRegistry) -> Result<Self> {
         let mut places = Vec::new();
         // Apart what can be swept.
-        let mut by_frame: Vec<((OverFrame, bool), Vec<(usize, AggregateCall)>)> = Vec::new();
+        let mut by_frame: Vec<FrameCalls> = Vec::new();
         for (number, over) in spec.calls.iter().enumerate() {
             let call = over.call.clone();
             if let Some(function) = PlaceFunction::of(&call.function, spec.ranks_count_peers()) {

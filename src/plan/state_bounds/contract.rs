@@ -110,7 +110,10 @@ fn kept(spec: &OperatorSpec, plan: &LogicalPlan, changelog: &Changelog, cx: &Pla
             )]
         }
         OperatorSpec::OverAggregate(spec) => {
-            if spec.strategy == OverStrategy::Sorted {
+            // Where frames go on after their row, those without a start or an end have all rows.
+            let looks_at_all = |over: &OverCall| over.frame.start.before().is_none() || over.frame.end.after().is_none();
+            let is_framed = matches!(spec.strategy, OverStrategy::EventTimeFrames(_));
+            if spec.strategy == OverStrategy::Sorted || is_framed && spec.over.calls.iter().any(looks_at_all) {
                 return Some(vec![(0, state("rows", size_of(0)))]);
             }
             let columns = &spec.over.partition_keys;

@@ -1,8 +1,8 @@
 //! Folds a changelog into the table that it describes: what a user sees of a query whose result changes.
 //!
 //! The table is a bag of whole rows: `+I` and `+U` add one, `-U` and `-D` take an equal one away. Rows keep the order in which they
-//! came; an updated row keeps the place of the row that it replaces. Taking away a row that is not there means that an operator
-//! broke its promise, and is reported as such.
+//! came; an updated row keeps the place of the row that it replaces. Taking away a row that is not there means that a source, or an
+//! operator, broke its promise, and is reported.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use arrow::array::ArrayRef;
 use arrow::row::{RowConverter, SortField};
 use hashbrown::HashMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Batch, RowKind, SchemaRef};
 
 /// The table that a changelog describes, so far.
@@ -65,10 +65,7 @@ impl ChangelogFold {
     }
 
     fn take(&mut self, row: &[u8], kind: RowKind) -> Result<()> {
-        let places = self
-            .places
-            .get_mut(row)
-            .ok_or_else(|| Error::internal(format!("a {kind} row takes away a row that is not there")))?;
+        let places = self.places.get_mut(row).ok_or_else(|| not_there(kind))?;
         let place = places.pop().expect("a row without places is removed");
         if places.is_empty() {
             self.places.remove(row);
@@ -106,6 +103,15 @@ impl ChangelogFold {
         let columns: Vec<ArrayRef> = self.converter.convert_rows(rows.map(|row| parser.parse(row)))?;
         Ok(Batch::new(columns, num_rows))
     }
+}
+
+/// Changes as they come from a file or a program are taken at their word.
+fn not_there(kind: RowKind) -> Error {
+    Error::new(ErrorKind::DataFormat, format!("a {kind} row takes away a row that is not there"))
+        .with_hint(
+            "changes that begin in the middle of a stream do so; with a PRIMARY KEY and 'table.exec.source.cdc-events-duplicate' = 'true' \
+             the last row of each key counts",
+        )
 }
 
 #[cfg(test)]

@@ -463,16 +463,17 @@ impl Session {
     /// Stops a job; with a savepoint, gives its directory as Flink shows it.
     async fn stop_job(&self, job: &str, with_savepoint: bool, with_drain: bool) -> Result<Option<RowStream>> {
         let id = u128::from_str_radix(job, 16).map(crate::types::JobId).map_err(|_| unknown_job(job))?;
-        let running = self.jobs().await?.into_iter().find(|info| info.id == id && !info.state.is_terminal());
-        let (Some(info), Some(dispatcher)) = (running, self.engine.running_dispatcher()) else { return Err(unknown_job(job)) };
+        let known = self.jobs().await?.into_iter().find(|info| info.id == id);
+        let info = known.ok_or_else(|| unknown_job(job))?;
+        let running = self.engine.running_dispatcher().filter(|_| !info.state.is_terminal());
+        let Some(dispatcher) = running else {
+            return Err(Error::new(ErrorKind::NotRunning, format!("job '{job}' has ended already: it is {}", info.state)));
+        };
         if with_savepoint {
             let directory = handle_of(&info, dispatcher).stop_with_savepoint(with_drain).await?;
             return Ok(Some(builtin_rows::names("savepoint path", [directory])));
         }
-        match with_drain {
-            true => dispatcher.ask(crate::cluster::StopJob { job: id }, ASK_TIMEOUT).await?,
-            false => dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await?,
-        }
+        dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await?;
         Ok(None)
     }
 }

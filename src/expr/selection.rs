@@ -114,8 +114,23 @@ fn narrow(
     Ok((narrowed, context))
 }
 
-/// CASE: of each row the result of the first branch whose condition is true.
+/// CASE: of each row the result of the first branch whose condition is true. Only constant conditions make one value for all: whether
+/// a pattern is the query's or a row's must not depend on who shares the row's batch.
 pub(super) fn case(
+    branches: &[(Term, Term)],
+    otherwise: &Term,
+    data_type: &DataType,
+    columns: &[ArrayRef],
+    context: &EvalContext,
+) -> Result<Datum> {
+    let result = chosen(branches, otherwise, data_type, columns, context)?;
+    match branches.iter().all(|(when, _)| when.columns.is_empty()) {
+        true => Ok(result),
+        false => Ok(Datum::Array(result.into_array(context.num_rows)?)),
+    }
+}
+
+fn chosen(
     branches: &[(Term, Term)],
     otherwise: &Term,
     data_type: &DataType,

@@ -149,7 +149,12 @@ impl StatementParser<'_, '_> {
     pub fn stop_job(&mut self) -> Result<Statement> {
         let (job, span) = self.p.string("the job id in quotes")?;
         let with_savepoint = self.p.eat("WITH SAVEPOINT");
+        let drain = self.p.next_span();
         let with_drain = self.p.eat("WITH DRAIN");
+        if with_drain && !with_savepoint {
+            let error = Error::new(ErrorKind::Syntax, "WITH DRAIN stands only behind WITH SAVEPOINT");
+            return Err(error.with_hint("STOP JOB 'id' WITH SAVEPOINT WITH DRAIN").at(drain));
+        }
         Ok(Statement::StopJob { job, with_savepoint, with_drain, span })
     }
 

@@ -247,6 +247,7 @@ fn show_describe_use_drop_alter() {
         parsed("STOP JOB 'j' WITH SAVEPOINT WITH DRAIN"),
         Statement::StopJob { with_savepoint: true, with_drain: true, .. }
     ));
+    assert_eq!(error_of("STOP JOB 'j' WITH DRAIN").message(), "WITH DRAIN stands only behind WITH SAVEPOINT");
     assert!(matches!(parsed("CALL sys.p(1, 'a')"), Statement::Call { arguments, .. } if arguments.len() == 2));
 }
 

@@ -17,10 +17,15 @@ const CELL_WIDTH_GOOD: usize = 20;
 /// Where that is not enough, all are cut to this.
 const CELL_WIDTH_MIN: usize = 8;
 
+/// Columns of which a part is of no use: a user copies them into the next statement.
+const WHOLE_COLUMNS: [&str; 2] = ["job id", "savepoint path"];
+
 pub(super) struct TablePrinter {
     text: RowText,
     names: Vec<String>,
     right: Vec<bool>,
+    /// Which columns are never cut.
+    whole: Vec<bool>,
     rows: Vec<Vec<String>>,
     width: Option<usize>,
 }
@@ -31,6 +36,7 @@ impl TablePrinter {
             text: RowText::new(schema, TextStyle::Display, options),
             names: schema.fields.iter().map(|field| field.name.clone()).collect(),
             right: schema.fields.iter().map(|field| field.data_type.is_numeric()).collect(),
+            whole: schema.fields.iter().map(|field| WHOLE_COLUMNS.contains(&field.name.as_str())).collect(),
             rows: Vec::new(),
             width: options.width,
         }))
@@ -43,9 +49,10 @@ impl TablePrinter {
                 *width = (*width).max(cell.width());
             }
         }
-        widths.iter_mut().for_each(|width| *width = (*width).min(CELL_WIDTH_MAX));
+        let kept = widths.iter_mut().zip(&self.whole);
+        kept.filter(|(_, whole)| !**whole).for_each(|(width, _)| *width = (*width).min(CELL_WIDTH_MAX));
         if let Some(available) = self.width {
-            shrink(&mut widths, &self.right, available);
+            shrink(&mut widths, &self.right, &self.whole, available);
         }
         widths
     }
@@ -63,10 +70,10 @@ impl TablePrinter {
         self.fit(line)
     }
 
-    /// Cuts a line at the terminal's edge.
+    /// Cuts a line at the terminal's edge, unless it holds what is never cut.
     fn fit(&self, line: String) -> String {
         match self.width {
-            Some(width) if line.width() > width => cut(&line, width),
+            Some(width) if line.width() > width && !self.whole.contains(&true) => cut(&line, width),
             _ => line,
         }
     }
@@ -74,16 +81,16 @@ impl TablePrinter {
 
 /// Narrows columns until the table fits: the widest texts first, numbers only where nothing else helps, since a part of a number reads
 /// as another one.
-fn shrink(widths: &mut [usize], is_number: &[bool], available: usize) {
+fn shrink(widths: &mut [usize], is_number: &[bool], is_whole: &[bool], available: usize) {
     let borders = 3 * widths.len() + 1;
     let excess = |widths: &[usize]| (widths.iter().sum::<usize>() + borders).saturating_sub(available);
-    let mut texts: Vec<usize> = (0..widths.len()).filter(|column| !is_number[*column]).collect();
+    let mut texts: Vec<usize> = (0..widths.len()).filter(|column| !is_number[*column] && !is_whole[*column]).collect();
     texts.sort_by_key(|column| std::cmp::Reverse(widths[*column]));
     for column in &texts {
         let spare = widths[*column].saturating_sub(CELL_WIDTH_GOOD);
         widths[*column] -= spare.min(excess(widths));
     }
-    let all: Vec<usize> = (0..widths.len()).collect();
+    let all: Vec<usize> = (0..widths.len()).filter(|column| !is_whole[*column]).collect();
     for columns in [&texts, &all] {
         while excess(widths) > 0 {
             match columns.iter().copied().max_by_key(|column| widths[*column]) {
@@ -148,11 +155,19 @@ mod tests {
     #[test]
     fn the_widest_texts_are_narrowed_first_and_numbers_last() {
         let mut widths = [40, 32, 19];
-        shrink(&mut widths, &[false, false, true], 90);
+        shrink(&mut widths, &[false, false, true], &[false; 3], 90);
         assert_eq!(widths, [29, 32, 19]);
-        shrink(&mut widths, &[false, false, true], 60);
+        shrink(&mut widths, &[false, false, true], &[false; 3], 60);
         assert_eq!(widths, [15, 16, 19]);
-        shrink(&mut widths, &[false, false, true], 10);
+        shrink(&mut widths, &[false, false, true], &[false; 3], 10);
         assert_eq!(widths, [8, 8, 8]);
+    }
+
+    #[test]
+    fn what_is_copied_into_the_next_statement_stays_whole() {
+        let mut widths = [32, 32, 19];
+        shrink(&mut widths, &[false; 3], &[true, false, false], 60);
+        assert_eq!(widths[0], 32);
+        assert!(widths[1] < 32 && widths[2] < 19);
     }
 }

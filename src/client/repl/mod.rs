@@ -79,6 +79,10 @@ pub async fn run(session: Session, format: Option<OutputFormat>) -> Result<ExitC
             Err(error) => return Err(terminal_error(&error)),
         }
     }
+    repl.tell_ended_jobs().await?;
+    for job in &repl.jobs {
+        talk!("job {} is cancelled: {}", job.id, job.name);
+    }
     repl.session.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }

@@ -79,7 +79,6 @@ pub(super) fn merge(own: CatalogTable, source: &CatalogTable, clause: &LikeClaus
             return Err(conflict(format!("option '{key}'"), "OPTIONS"));
         }
     }
-    let comment = own.comment.or_else(|| source.comment.clone());
     Ok(CatalogTable {
         columns,
         watermark,
@@ -87,7 +86,7 @@ pub(super) fn merge(own: CatalogTable, source: &CatalogTable, clause: &LikeClaus
         primary_key_name,
         partition_keys,
         options,
-        comment,
+        comment: own.comment,
         temporary: own.temporary,
         base_dir,
     })

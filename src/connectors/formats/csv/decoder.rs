@@ -1,7 +1,8 @@
 //! Records of separated values into columns.
 //!
 //! Without `csv.ignore-parse-errors` a record must have as many fields as the table has columns. With it, missing fields are NULL
-//! and records with too many are skipped. A blank line is a record with one empty field.
+//! and records with too many are skipped. A blank line is a record with one empty field, but where
+//! comments are allowed: there it is none.
 
 use super::CsvFormat;
 use super::value::{Text, ValueReader};
@@ -84,6 +85,12 @@ impl CsvDecoder {
         simdutf8::basic::from_utf8(&bytes[at..Self::after_broken(bytes, at)]).is_ok()
     }
 
+    /// Whether the first line is a comment or blank; only where comments are allowed.
+    fn is_comment(&self, lines: &[u8]) -> bool {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r') && *byte != self.format.delimiter;
+        matches!(lines.iter().find(|byte| !is_blank(byte)), None | Some(b'#' | b'\n'))
+    }
+
     /// Where the record after a broken one begins: after its line.
     fn after_broken(bytes: &[u8], at: usize) -> usize {
         memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
@@ -95,7 +102,7 @@ impl RecordDecoder for CsvDecoder {
         let bytes = block.bytes.as_slice();
         let (mut at, mut rows, mut skipped) = (from, 0, 0);
         while rows < max_rows && at < bytes.len() {
-            if self.format.comments && bytes[at] == b'#' {
+            if self.format.comments && self.is_comment(&bytes[at..]) {
                 at = Self::after_broken(bytes, at);
                 continue;
             }

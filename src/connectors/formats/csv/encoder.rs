@@ -129,6 +129,7 @@ impl CsvFormat {
             out.extend_from_slice(self.array_delimiter.as_bytes());
         }
         if array.is_null(row) {
+            out.extend_from_slice(self.null_literal.as_deref().unwrap_or("").as_bytes());
             return Ok(());
         }
         self.write_text(array, row, data_type, out)

@@ -96,6 +96,8 @@ fn null_literal_and_comments() {
     assert_eq!(decode(&types, &[("null-literal", "")], "1,\"\"\n,x").unwrap(), ["1|null", "null|x"]);
     let options = [("allow-comments", "true"), ("null-literal", "NULL")];
     assert_eq!(decode(&types, &options, "#c\n1,NULL\n2,n").unwrap(), ["1|null", "2|n"]);
+    assert_eq!(decode(&types, &options, "1,a\n\n  \r\n #c\n2,b\n \n").unwrap(), ["1|a", "2|b"], "no record in a blank line");
+    assert_eq!(decode(&types[1..], &[("null-literal", "NULL")], "a\n\n").unwrap(), ["a", ""], "but where comments are none");
 }
 
 #[test]
@@ -107,6 +109,23 @@ fn arrays_and_rows_are_cut_at_their_delimiter() {
     let types = [int(), kind(TypeKind::Array(Box::new(int()))), row];
     let rows = decode(&types, &[IGNORE], "1,1;2;3,5;z\n2,,\n3,1;,7").unwrap();
     assert_eq!(rows, ["1|[1, 2, 3]|+I[5, z]", "2|[]|null", "3|[1, null]|+I[7, null]"]);
+}
+
+#[test]
+fn a_row_that_is_null_is_written_as_nothing_and_read_again() {
+    let row = vec![RowField { name: "x".into(), data_type: int() }, RowField { name: "y".into(), data_type: DataType::string() }];
+    let types = [kind(TypeKind::Array(Box::new(DataType::string()))), kind(TypeKind::Row(row))];
+    assert_eq!(decode(&types, &[], ",\nx;,1;z").unwrap(), ["[]|null", "[x, ]|+I[1, z]"]);
+    assert!(decode(&types, &[("null-literal", "NUL")], ",").is_err(), "then NUL is how it is written");
+    let options = [("null-literal", "NUL"), ("field-delimiter", "|")];
+    let text = "\"NUL;x\"|\"NUL;\"\n|\"2;NUL\"\nNUL|NUL\n";
+    let schema = schema(&types);
+    let mut decoder = format(&options).unwrap().decoder(&schema, &[0, 1], &[]).unwrap();
+    let decoded = decoder.decode(&Block::new(text.as_bytes().to_vec()), 0, 100).unwrap();
+    let mut out = Vec::new();
+    let mut encoder = format(&options).unwrap().encoder(&schema).unwrap();
+    encoder.encode(&Batch::new(decoded.columns, decoded.num_rows), &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), text);
 }
 
 #[test]
@@ -133,7 +152,7 @@ fn what_is_written_is_as_flink_writes_it() {
     assert_eq!(written(&[], text), "\"a\"\"b\",2.7E-8,\"2024-01-01 00:00:00.5\",1;;3,,2024-01-02\n");
     let options =
         [("disable-quote-character", "true"), ("null-literal", "NULL"), ("write-bigdecimal-in-scientific-notation", "false")];
-    assert_eq!(written(&options, text), "a\"b,0.0000000270,2024-01-01 00:00:00.5,1;;3,NULL,2024-01-02\n");
+    assert_eq!(written(&options, text), "a\"b,0.0000000270,2024-01-01 00:00:00.5,1;NULL;3,NULL,2024-01-02\n");
     assert!(written(&[], "x y,-,-,-,-,-").starts_with("\"x y\","));
     assert!(written(&[], "a-text-of-more-than-24-characters,-,-,-,-,-").starts_with("\"a-text-of"));
 }

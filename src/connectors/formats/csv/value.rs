@@ -43,6 +43,11 @@ impl ValueReader {
             return true;
         }
         let bytes = text.bytes;
+        if bytes.is_empty() && self.null_literal.is_none() && matches!(column.values, Values::Row(_)) {
+            // A row has at least one element: this is how a NULL one is written.
+            column.push_null();
+            return true;
+        }
         let fits = match &mut column.values {
             Values::Int64(values) => push(values, integer(bytes)),
             Values::Int32(values) => push(values, integer(bytes).and_then(|value| i32::try_from(value).ok())),

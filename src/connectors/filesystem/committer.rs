@@ -20,6 +20,7 @@ use crate::connectors::options::OptionReader;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{Committable, Committer};
 use crate::stream_graph::SinkSpec;
+use crate::types::SubtaskIndex;
 
 /// What a writer of files says at a barrier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub enum FileCommittable {
     },
     /// How far the writer has come, where partitions are marked.
     Progress {
+        /// Which writer. It says the same again beside what is new when it did not hear that its last barrier is complete.
+        writer: SubtaskIndex,
         /// The partitions that it has written to since the last barrier, with their times.
         partitions: BTreeMap<String, i64>,
         /// By the watermark, or by the clock.
@@ -124,17 +127,18 @@ impl Committer for FileCommitter {
     }
 
     fn commit(&mut self, committables: &[Committable]) -> Result<()> {
-        let mut reached: Option<i64> = None;
+        let mut reached: BTreeMap<SubtaskIndex, i64> = BTreeMap::new();
         for committable in committables {
             match FileCommittable::parse(committable)? {
                 FileCommittable::Part { folder, name } => self.publish(&folder, &name)?,
-                FileCommittable::Progress { partitions, time_ms } => {
+                FileCommittable::Progress { writer, partitions, time_ms } => {
                     partitions.iter().for_each(|(folder, time_ms)| self.board.begin_partition(folder, *time_ms));
-                    reached = Some(reached.map_or(time_ms, |least| least.min(time_ms)));
+                    let furthest = reached.entry(writer).or_insert(time_ms);
+                    *furthest = (*furthest).max(time_ms);
                 }
             }
         }
-        self.mark(reached)
+        self.mark(reached.into_values().min())
     }
 
     fn abort(&mut self, committables: &[Committable]) -> Result<()> {

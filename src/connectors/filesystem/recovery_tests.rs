@@ -210,6 +210,23 @@ fn partitions_are_marked_when_all_writers_have_passed_them_and_survive_a_restart
     assert!(marked(70), "at the end all are complete");
 }
 
+#[test]
+fn a_writer_that_did_not_hear_of_its_last_barrier_is_as_far_as_it_said_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = [
+        ("sink.partition-commit.policy.kind", "success-file"),
+        ("sink.partition-commit.trigger", "process-time"),
+        ("sink.partition-commit.delay", "1 h"),
+    ];
+    let mut process = Process::start(&sink(folder.path(), &with, true), None);
+    process.write(0, 10..12);
+    process.write(1, 10..12);
+    let (_, mut said) = process.prepare(false);
+    said.extend(process.prepare(true).1);
+    process.committer.commit(&said).unwrap();
+    assert!(folder.path().join("out/p=10/_SUCCESS").exists(), "both are at their end");
+}
+
 fn source(folder: &Path, with: &[(&str, &str)]) -> SourceSpec {
     let options: Vec<(&str, &str)> = [("path", "."), ("format", "csv")].into_iter().chain(with.iter().copied()).collect();
     source_spec("filesystem", &options, folder, &numbers())

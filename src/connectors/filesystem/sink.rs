@@ -183,7 +183,7 @@ impl FileSink {
             true => self.clock.now_ms(),
             false => self.watermark.0,
         };
-        FileCommittable::Progress { partitions, time_ms }
+        FileCommittable::Progress { writer: self.subtask, partitions, time_ms }
     }
 
     fn mark(&self, complete: Vec<Vec<u8>>) -> Result<()> {

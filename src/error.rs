@@ -87,6 +87,8 @@ pub enum ErrorKind {
     NotRunning,
     /// Raise `memory.limit` or lower the parallelism.
     OutOfMemory,
+    /// Start from another checkpoint, or anew: what this one needs is damaged or gone, and no restart brings it back.
+    NotRestorable,
     /// Report it: an invariant of the engine was broken.
     Internal,
 }
@@ -133,6 +135,7 @@ impl ErrorKind {
             ErrorKind::Fenced => "57P04",
             ErrorKind::NotRunning => "55000",
             ErrorKind::OutOfMemory => "53200",
+            ErrorKind::NotRestorable => "XX002",
             ErrorKind::Internal => "XX000",
         }
     }
@@ -148,6 +151,7 @@ impl ErrorKind {
             | ErrorKind::Io
             | ErrorKind::DiskFull
             | ErrorKind::OutOfMemory
+            | ErrorKind::NotRestorable
             | ErrorKind::Cancelled
             | ErrorKind::JobFailed => ErrorScope::Job,
             // Control plane and broken invariants.

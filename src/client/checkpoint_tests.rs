@@ -212,17 +212,27 @@ async fn what_does_not_fit_a_savepoint_is_refused_by_name() {
     let missing = text(run(&[], QUERY).await);
     assert!(missing.starts_with("there is no complete checkpoint in 'SAVEPOINT'"), "{missing}");
 
+    // What the checkpoint itself lacks no restart brings back.
     std::fs::write(&metadata, &manifest).unwrap();
-    for file in std::fs::read_dir(&savepoint).unwrap().map(|file| file.unwrap().path()) {
-        if file.extension().is_some_and(|extension| extension == "arrow") {
-            let mut bytes = std::fs::read(&file).unwrap();
+    let restarting = [("execution.checkpointing.interval", "1 h"), ("restart-strategy.exponential-delay.initial-backoff", "1 ms")];
+    let damages: [(&str, fn(&Path)); 3] = [
+        ("is corrupted", |file| {
+            let mut bytes = std::fs::read(file).unwrap();
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
-            std::fs::write(&file, bytes).unwrap();
-        }
+            std::fs::write(file, bytes).unwrap();
+        }),
+        ("is damaged / it ends after 7 bytes, and was longer", |file| {
+            std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(7).unwrap();
+        }),
+        ("is gone", |file| std::fs::remove_file(file).unwrap()),
+    ];
+    for (complaint, damage) in damages {
+        let files = std::fs::read_dir(&savepoint).unwrap().map(|file| file.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "arrow")).for_each(|file| damage(&file));
+        let refused = text(run(&restarting, QUERY).await);
+        assert!(refused.contains(&format!(".arrow' {complaint}")), "{refused}");
     }
-    let corrupted = text(run(&[], QUERY).await);
-    assert!(corrupted.contains(".arrow' is corrupted"), "{corrupted}");
 }
 
 #[tokio::test]

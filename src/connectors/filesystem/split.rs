@@ -73,7 +73,7 @@ pub fn modified_ms(metadata: &Metadata) -> i64 {
 }
 
 fn changed(path: &Path, how: &str) -> Error {
-    Error::new(ErrorKind::Io, format!("cannot go on reading '{}'", path.display()))
+    Error::new(ErrorKind::NotRestorable, format!("cannot go on reading '{}'", path.display()))
         .with_detail(format!("a part of it was read, and since then it {how}"))
         .with_hint("put the file back as it was, or start the job anew")
 }

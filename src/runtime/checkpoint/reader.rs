@@ -66,16 +66,29 @@ impl Sections<'_> {
             None => self.store.insert(CheckpointStore::open(self.stores, self.parent)?),
         };
         let file = resolve(self.name, &section.file);
-        let bytes = store.get_range(&file, section.offset, section.bytes)?;
+        let bytes = store.get_range(&file, section.offset, section.bytes).map_err(|cause| unreadable(store, &file, section, cause))?;
         if crc32fast::hash(&bytes) != section.checksum {
             let message = format!("checkpoint file '{}/{file}' is corrupted", store.directory());
             let detail = format!("{} bytes from {} do not fit their checksum", section.bytes, section.offset);
-            return Err(Error::new(ErrorKind::DataFormat, message)
-                .with_detail(detail)
-                .with_hint("restore from another checkpoint"));
+            return Err(damaged(message).with_detail(detail));
         }
         Ok(EncodedRows(bytes))
     }
+}
+
+/// A file that is too short or gone stays so; where the storage fails, it may work again.
+fn unreadable(store: &CheckpointStore, file: &str, section: &StateSection, cause: Error) -> Error {
+    let path = format!("{}/{file}", store.directory());
+    match store.size(file) {
+        Ok(Some(size)) if size < section.offset + section.bytes => damaged(format!("checkpoint file '{path}' is damaged"))
+            .with_detail(format!("it ends after {size} bytes, and was longer")),
+        Ok(None) => damaged(format!("checkpoint file '{path}' is gone")),
+        _ => cause,
+    }
+}
+
+fn damaged(message: String) -> Error {
+    Error::new(ErrorKind::NotRestorable, message).with_hint("restore another checkpoint, or start the job anew")
 }
 
 /// Rows as they stand in a file.

@@ -124,9 +124,14 @@ impl CheckpointStore {
 
     /// Whether there is such a file.
     pub fn exists(&self, file: &str) -> Result<bool> {
+        self.size(file).map(|size| size.is_some())
+    }
+
+    /// The bytes of a file; none = there is no such file.
+    pub fn size(&self, file: &str) -> Result<Option<u64>> {
         match block_on(self.store.head(&Path::from(file))) {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Ok(found) => Ok(Some(found.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(cause) => Err(self.failed("read", file, cause)),
         }
     }

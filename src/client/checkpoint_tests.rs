@@ -236,6 +236,26 @@ async fn what_does_not_fit_a_savepoint_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_directory_that_cannot_hold_checkpoints_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for directory in ["file", "file/below", "/proc/checkpoints"] {
+        let settings = [("execution.checkpointing.interval", "1 h"), ("execution.checkpointing.dir", directory)];
+        let session = session(folder.path(), &settings, &Slowly::default()).await;
+        let error = session.query("SELECT k FROM t").await.unwrap().collect_text().await.unwrap_err();
+        assert!(error.message().starts_with("cannot use checkpoint directory '"), "{}", error.render());
+        session.shutdown().await;
+    }
+    let settings = [("execution.checkpointing.interval", "1 h"), ("execution.checkpointing.dir", "new/below")];
+    let session = session(folder.path(), &settings, &Slowly::default()).await;
+    session.query("SELECT k FROM t").await.unwrap().collect_text().await.unwrap();
+    let left = std::fs::read_dir(folder.path().join("new/below")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "nothing is left of the trial, nor of the job");
+    session.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_job_that_had_finished_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();
     input(folder.path());

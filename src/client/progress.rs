@@ -99,7 +99,8 @@ impl Progress {
         if metrics.restarts > self.restarts {
             self.clear();
             let why = metrics.last_failure.as_deref().unwrap_or("unknown");
-            talk!("notice: the job failed and goes on from its last checkpoint ({} times so far): {why}", metrics.restarts);
+            let how = metrics.started_from.map_or("begins anew", |_| "goes on from its last checkpoint");
+            talk!("notice: the job failed and {how} ({} times so far): {why}", metrics.restarts);
             self.restarts = metrics.restarts;
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::runtime::task::{OperatorMetricsSnapshot, TaskMetricsSnapshot};
-use crate::types::{JobId, VertexId};
+use crate::types::{CheckpointId, JobId, VertexId};
 
 /// How far a job is: Flink's JobStatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,6 +99,8 @@ pub struct JobMetrics {
     pub restarts: u32,
     /// Why it did the last time.
     pub last_failure: Option<String>,
+    /// The checkpoint that it last started from; none = from the beginning.
+    pub started_from: Option<CheckpointId>,
     /// Its checkpoints.
     pub checkpoints: CheckpointCounts,
     /// When they were taken, milliseconds since the epoch.

@@ -103,6 +103,8 @@ pub struct JobMaster {
     restarts: u32,
     /// Why it did the last time.
     last_failure: Option<Error>,
+    /// The checkpoint that the current attempt of the job started from.
+    started_from: Option<CheckpointId>,
     ending: Ending,
 }
 
@@ -138,21 +140,32 @@ impl JobMaster {
             restart: RestartStrategy::new(&configuration, job.0 as u64),
             restarts: 0,
             last_failure: None,
+            started_from: None,
             ending: Ending::default(),
             configuration,
         }
     }
 
-    /// Finds the checkpoint that the job is to start from, if there is to be one, then starts.
+    /// Tries whether checkpoints can be written, and finds the one that the job is to start from, if there is to be one; then starts.
     fn recover(&mut self, main: &MainThread<Self>) {
         let path = self.configuration.text(&RECOVERY_PATH).trim().to_string();
-        if path.is_empty() {
+        let writes = self.checkpoints.settings().interval_ms.is_some();
+        if path.is_empty() && !(writes && self.location.is_durable()) {
             return self.start(JobRestore::default(), main);
         }
         let (graph, environment, ordinal) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment), self.ordinal);
-        let ignore_unclaimed = self.configuration.boolean(&IGNORE_UNCLAIMED_STATE);
+        let (location, ignore_unclaimed) = (Arc::clone(&self.location), self.configuration.boolean(&IGNORE_UNCLAIMED_STATE));
         main.run_blocking(
-            move || find_restore(&*environment.stores, &path, &graph, ordinal, ignore_unclaimed),
+            move || {
+                let stores = &*environment.stores;
+                if writes {
+                    location.check(stores)?;
+                }
+                if path.is_empty() {
+                    return Ok(JobRestore::default());
+                }
+                find_restore(stores, &path, &graph, ordinal, ignore_unclaimed)
+            },
             |master, main, found| match found {
                 Ok(restore) => {
                     if let Some(checkpoint) = restore.checkpoint() {
@@ -168,6 +181,7 @@ impl JobMaster {
 
     /// Opens sources and sinks with the state of a checkpoint, then has the tasks deployed with theirs.
     fn start(&mut self, restore: JobRestore, main: &MainThread<Self>) {
+        self.started_from = restore.checkpoint().map(|checkpoint| checkpoint.manifest.checkpoint);
         let (graph, environment) = (Arc::clone(&self.graph), Arc::clone(&self.services.environment));
         let (sources, sinks, job) = (deployment::sources(&graph), deployment::sinks(&graph), self.execution.job());
         let alignment = |source: &SourceOfVertex| source.spec.watermark.as_ref().and_then(|spec| spec.timing.alignment.clone());
@@ -353,6 +367,7 @@ impl JobMaster {
             vertices: vertices.collect(),
             restarts: self.restarts,
             last_failure: self.last_failure.as_ref().map(ToString::to_string),
+            started_from: self.started_from,
             checkpoints: self.checkpoints.counts(),
             at_ms: self.services.environment.clock.now_ms(),
         }

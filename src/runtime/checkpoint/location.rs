@@ -7,6 +7,7 @@
 //!   <execution.checkpointing.savepoint-dir>/savepoint-<job>-<n>/…          the same, with all that it needs
 //! ```
 
+use super::store::{CheckpointStore, Stores, unusable};
 use super::{CheckpointBarrier, MEMORY_SCHEME};
 use crate::config::{CHECKPOINT_DIR, Configuration, SAVEPOINT_DIR};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +16,9 @@ use crate::types::JobId;
 
 /// Where the last state of finished subtasks lies, beside the checkpoints of the job.
 pub const FINISHED_DIRECTORY: &str = "finished";
+
+/// Written and deleted to see whether that can be done.
+const PROBE_FILE: &str = "probe";
 
 /// How much of a job's id stands in the name of a savepoint.
 const JOB_PREFIX: usize = 12;
@@ -44,6 +48,17 @@ impl StateLocation {
     /// Whether checkpoints outlive the process.
     pub fn is_durable(&self) -> bool {
         !self.checkpoints.starts_with(MEMORY_SCHEME)
+    }
+
+    /// Tries whether checkpoints can be kept: makes the directory, and writes and deletes a file where those of the job will lie. Blocks.
+    pub fn check(&self, stores: &dyn Stores) -> Result<()> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        let job = self.job.to_string();
+        let store = CheckpointStore::create(stores, &self.checkpoints)?;
+        let tried = store.put(&format!("{job}/{PROBE_FILE}"), "").and_then(|()| store.delete_directory(&job));
+        tried.map_err(|cause| unusable(&self.checkpoints, &cause))
     }
 
     /// The directory that holds the directory of a checkpoint. Fails for a savepoint when there is no place for them.

@@ -51,14 +51,17 @@ impl Stores for LocalStores {
         };
         let path = FilePath::new(path);
         let is_there = if create { std::fs::create_dir_all(path) } else { std::fs::metadata(path).map(drop) };
-        is_there.map_err(|cause| unusable(directory, Error::from(cause)))?;
-        let store = LocalFileSystem::new_with_prefix(path).map_err(|cause| unusable(directory, store_error(cause)))?;
+        is_there.map_err(|cause| unusable(directory, &Error::from(cause)))?;
+        let store = LocalFileSystem::new_with_prefix(path).map_err(|cause| unusable(directory, &store_error(cause)))?;
         Ok(Arc::new(store.with_automatic_cleanup(true).with_fsync(true)))
     }
 }
 
-fn unusable(directory: &str, cause: Error) -> Error {
-    Error::new(cause.kind(), format!("cannot use checkpoint directory '{directory}'")).with_detail(cause.message())
+/// A directory in which nothing can be kept.
+pub(super) fn unusable(directory: &str, cause: &Error) -> Error {
+    Error::new(cause.kind(), format!("cannot use checkpoint directory '{directory}'"))
+        .with_detail(cause.detail().unwrap_or(cause.message()))
+        .with_hint("name a directory that can be written")
 }
 
 fn store_error(error: object_store::Error) -> Error {

@@ -183,8 +183,9 @@ pub trait Committer: Send {
     /// are visible already are no error.
     fn commit(&mut self, committables: &[Committable]) -> Result<()>;
 
-    /// The job has ended, and these will never be committed: no complete checkpoint holds them.
-    fn abort(&mut self, committables: &[Committable]) -> Result<()>;
+    /// The job has ended, and these will never be committed: no complete checkpoint holds them. What else its writers have left behind goes
+    /// too, but for `kept`, which a checkpoint holds that outlives the job.
+    fn abort(&mut self, committables: &[Committable], kept: &[Committable]) -> Result<()>;
 
     /// Its state, in the connector's own JSON form.
     fn snapshot(&self) -> String;

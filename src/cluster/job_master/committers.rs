@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::checkpoint::JobRestore;
+use crate::cluster::checkpoint::{CompletedCheckpoint, JobRestore};
 use crate::cluster::deployment::SinkOfVertex;
 use crate::error::Result;
 use crate::runtime::checkpoint::TaskState;
@@ -49,12 +49,13 @@ impl Committers {
         Ok(())
     }
 
-    /// The job has ended without these. May block.
-    pub(super) fn abort<'a>(&mut self, tasks: impl IntoIterator<Item = &'a TaskState>) -> Result<()> {
-        let mut prepared = prepared(tasks);
+    /// The job has ended without what tasks prepared; a checkpoint with `kept` outlives it. May block.
+    pub(super) fn abort(&mut self, tasks: &[TaskState], kept: Option<&CompletedCheckpoint>) -> Result<()> {
+        let (mut prepared, mut kept) = (prepared(tasks), prepared(kept.into_iter().flat_map(|kept| kept.manifest.tasks())));
         for (operator, named) in &mut self.0 {
-            let committables = prepared.remove(operator).unwrap_or_default();
-            named.committer.abort(&committables).map_err(|error| error.in_operator(&named.name))?;
+            let of = |all: &mut BTreeMap<OperatorId, Vec<Committable>>| all.remove(operator).unwrap_or_default();
+            let aborted = named.committer.abort(&of(&mut prepared), &of(&mut kept));
+            aborted.map_err(|error| error.in_operator(&named.name))?;
         }
         Ok(())
     }

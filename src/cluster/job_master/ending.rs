@@ -126,8 +126,8 @@ impl JobMaster {
         self.leave_committed_out(&mut prepared);
         let keeps = self.checkpoints.settings().retention.keeps(state);
         let checkpoints: Vec<CompletedCheckpoint> = self.checkpoints.retained().cloned().collect();
-        let kept = checkpoints.last().filter(|last| last.manifest.kind.stops() || keeps && self.location.is_durable());
-        let told = self.stopped_with.clone().or_else(|| kept.map(|kept| kept.directory.clone()));
+        let kept = checkpoints.last().filter(|last| last.manifest.kind.stops() || keeps && self.location.is_durable()).cloned();
+        let told = self.stopped_with.clone().or_else(|| kept.as_ref().map(|kept| kept.directory.clone()));
         if self.checkpoints.counts().triggered == 0 && self.committers.is_none() {
             return self.tell_end(told);
         }
@@ -139,7 +139,8 @@ impl JobMaster {
             move || {
                 job_directory.iter().for_each(|directory| discard(&environment, directory));
                 // What has finished was committed; otherwise the next start commits what a checkpoint has, so only the rest is undone.
-                committers.into_iter().filter(|_| !is_finished).try_for_each(|mut committers| committers.abort(&prepared))
+                let mut aborted = committers.into_iter().filter(|_| !is_finished);
+                aborted.try_for_each(|mut committers| committers.abort(&prepared, kept.as_ref()))
             },
             move |master, _, _cleaned| master.tell_end(told),
         );

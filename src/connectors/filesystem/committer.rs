@@ -4,7 +4,7 @@
 //! no writer is before its time; by then all its rows are visible, since the parts of a checkpoint are made visible before its partitions
 //! are marked. To do all that a second time changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
@@ -88,8 +88,8 @@ impl FileCommitter {
         }
     }
 
-    /// Removes the hidden parts of earlier attempts.
-    fn clean(&self, folder: &Path, depth: usize) -> Result<()> {
+    /// Removes the hidden parts of this job, and of those whose checkpoints it goes on from, but these.
+    fn clean(&self, folder: &Path, depth: usize, kept: &HashSet<PathBuf>) -> Result<()> {
         let prefix = format!(".{}", self.board.lineage_prefix());
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -100,9 +100,11 @@ impl FileCommitter {
             let path = entry.map_err(|error| io_error("read", folder, error))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&prefix) && name.ends_with(HIDDEN_END) {
-                remove(&path)?;
+                if !kept.contains(&path) {
+                    remove(&path)?;
+                }
             } else if depth > 0 && path.is_dir() {
-                self.clean(&path, depth - 1)?;
+                self.clean(&path, depth - 1, kept)?;
             }
         }
         Ok(())
@@ -123,7 +125,7 @@ impl Committer for FileCommitter {
             .map_err(|error| Error::internal(format!("the state of a file sink's committer is not readable: {error}")))?;
         let has_past = self.board.begin_attempt(restored);
         self.commit(committables)?;
-        if has_past { self.clean(&self.folder, self.depth) } else { Ok(()) }
+        if has_past { self.clean(&self.folder, self.depth, &HashSet::new()) } else { Ok(()) }
     }
 
     fn commit(&mut self, committables: &[Committable]) -> Result<()> {
@@ -141,13 +143,15 @@ impl Committer for FileCommitter {
         self.mark(reached.into_values().min())
     }
 
-    fn abort(&mut self, committables: &[Committable]) -> Result<()> {
-        for committable in committables {
+    /// Not only these: what writers prepared for checkpoints that failed, nobody else knows any more.
+    fn abort(&mut self, _committables: &[Committable], kept: &[Committable]) -> Result<()> {
+        let mut hidden = HashSet::new();
+        for committable in kept {
             if let FileCommittable::Part { folder, name } = FileCommittable::parse(committable)? {
-                remove(&self.folder.join(folder).join(hidden_name(&name)))?;
+                hidden.insert(self.folder.join(folder).join(hidden_name(&name)));
             }
         }
-        Ok(())
+        self.clean(&self.folder, self.depth, &hidden)
     }
 
     fn snapshot(&self) -> String {

@@ -47,10 +47,16 @@ impl Part {
         }
         let path = self.hidden_path();
         if self.written == 0 {
-            fs::create_dir_all(&self.folder).map_err(|error| match fs::metadata(&self.folder) {
-                Ok(there) if !there.is_dir() => io_error("create the folder", &self.folder, error)
-                    .with_hint("option 'path' of a table that is written names a folder"),
-                _ => io_error("create the folder", &self.folder, error),
+            fs::create_dir_all(&self.folder).map_err(|error| {
+                let error = io_error("create the folder", &self.folder, error);
+                // Without the slash at its end, by which the system looks into it.
+                let folder: PathBuf = self.folder.components().collect();
+                match folder.ancestors().find(|above| above.is_file()) {
+                    Some(file) => error
+                        .with_detail(format!("'{}' is a file", file.display()))
+                        .with_hint("option 'path' of a table that is written names a folder"),
+                    None => error,
+                }
             })?;
         }
         let file = OpenOptions::new().create(true).append(true).open(&path);

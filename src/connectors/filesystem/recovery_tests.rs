@@ -156,9 +156,16 @@ fn a_job_that_ends_without_commit_leaves_nothing() {
     std::fs::write(&other, "1\n").unwrap();
     let mut process = Process::start(&spec, None);
     process.write(0, 0..9);
+    let kept = process.prepare(false);
+    process.write(0, 9..12);
+    // For a checkpoint that nobody has.
+    process.prepare(false);
+    process.write(0, 20..22);
     let prepared = process.prepare(false);
     process.write(1, 0..9);
-    process.committer.abort(&prepared.1).unwrap();
+    process.committer.abort(&prepared.1, &kept.1).unwrap();
+    assert_eq!(hidden(&folder.path().join("out")), 2);
+    process.committer.abort(&prepared.1, &[]).unwrap();
     drop(process);
     assert_eq!((written(&folder.path().join("out")), hidden(&folder.path().join("out"))), (vec![], 1));
     assert!(other.exists());
@@ -225,6 +232,18 @@ fn a_writer_that_did_not_hear_of_its_last_barrier_is_as_far_as_it_said_last() {
     said.extend(process.prepare(true).1);
     process.committer.commit(&said).unwrap();
     assert!(folder.path().join("out/p=10/_SUCCESS").exists(), "both are at their end");
+}
+
+#[test]
+fn a_file_where_the_folder_of_a_table_should_be_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("out"), "").unwrap();
+    for partitioned in [false, true] {
+        let mut process = Process::start(&sink(folder.path(), &[], partitioned), None);
+        process.write(0, 0..9);
+        let error = process.writers[0].prepare_commit(Some(CheckpointId(1))).unwrap_err();
+        assert_eq!(error.hint(), Some("option 'path' of a table that is written names a folder"), "{}", error.render());
+    }
 }
 
 fn source(folder: &Path, with: &[(&str, &str)]) -> SourceSpec {

@@ -130,7 +130,7 @@ impl Committer for MemoryCommitter {
         Ok(())
     }
 
-    fn abort(&mut self, committables: &[Committable]) -> Result<()> {
+    fn abort(&mut self, committables: &[Committable], _kept: &[Committable]) -> Result<()> {
         let mut staging = self.tables.staging().lock();
         committables.iter().for_each(|Committable(name)| drop(staging.remove(name)));
         Ok(())

@@ -216,9 +216,8 @@ impl Committer for DiskCommitter {
         Ok(())
     }
 
-    fn abort(&mut self, committables: &[Committable]) -> Result<()> {
-        let _ = committables; // recovery removes them
-        Ok(())
+    fn abort(&mut self, _: &[Committable], _: &[Committable]) -> Result<()> {
+        Ok(()) // recovery removes them
     }
 
     fn snapshot(&self) -> String {

@@ -177,7 +177,8 @@ pub trait SinkWriter: Send {
 pub trait Committer: Send {
     /// Before the tasks are deployed, at each start: begins with the state of a checkpoint, commits its committables (again), and removes
     /// what earlier attempts of this job, or of the one that took the checkpoint, have left behind. None: begins with nothing.
-    fn recover(&mut self, state: Option<&str>, committables: &[Committable]) -> Result<()>;
+    /// `were_committed`: it is known that the committables were committed; what is missing since then was taken away by who may.
+    fn recover(&mut self, state: Option<&str>, committables: &[Committable], were_committed: bool) -> Result<()>;
 
     /// The committables of all writers at one checkpoint that is complete, or at the end of all input: makes them visible. Those that
     /// are visible already are no error.

@@ -72,7 +72,7 @@ pub fn find_restore(
 }
 
 /// The directory of a directory, and its name in it.
-pub(super) fn split(path: &str) -> (&str, &str) {
+pub fn split(path: &str) -> (&str, &str) {
     match path.rsplit_once('/') {
         Some(("", name)) => ("/", name),
         Some((parent, name)) => (parent, name),

@@ -89,6 +89,11 @@ impl Manifest {
         self.vertices.iter().flat_map(|vertex| &vertex.subtasks)
     }
 
+    /// Whether its sinks had prepared anything.
+    pub fn has_committables(&self) -> bool {
+        self.tasks().flat_map(|task| &task.operators).any(|operator| !operator.committables.is_empty())
+    }
+
     fn encode(&self) -> Result<Vec<u8>> {
         let internal = |error: serde_json::Error| Error::internal(format!("a manifest cannot be written: {error}"));
         let body = serde_json::to_vec(self).map_err(internal)?;

@@ -13,7 +13,7 @@ mod settings;
 pub use coordinator::{
     Acknowledged, CheckpointCoordinator, CheckpointFailure, CompletedCheckpoint, PendingCheckpoint, SubtaskId,
 };
-pub use discovery::find_restore;
+pub use discovery::{find_restore, split};
 pub use manifest::{Manifest, OperatorName, VertexState, write_manifest};
 pub use restart_strategy::RestartStrategy;
 pub use restore::{JobRestore, plan_restore};

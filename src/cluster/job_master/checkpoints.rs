@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::committers::Committers;
+use super::committers::{Committers, note_committed};
 use super::{AcknowledgeCheckpoint, DeclineCheckpoint, JobMaster, StopExecutionWithSavepoint};
 use crate::cluster::JobState;
 use crate::cluster::checkpoint::{
@@ -146,11 +146,14 @@ impl JobMaster {
             self.stopped_with = Some(checkpoint.directory.clone());
         }
         let mut committers = self.committers.take().unwrap_or_default();
-        let environment = Arc::clone(&self.services.environment);
+        let (environment, directory) = (Arc::clone(&self.services.environment), checkpoint.directory.clone());
         main.run_blocking(
             move || {
                 let committed = committers.commit(manifest.tasks());
                 if committed.is_ok() {
+                    if manifest.has_committables() {
+                        note_committed(&environment, &directory);
+                    }
                     superfluous.iter().for_each(|old| discard(&environment, &old.directory));
                 }
                 Ok((committers, committed))

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::checkpoint::{CompletedCheckpoint, JobRestore};
+use crate::cluster::checkpoint::{CompletedCheckpoint, JobRestore, split};
 use crate::cluster::deployment::SinkOfVertex;
 use crate::error::Result;
-use crate::runtime::checkpoint::TaskState;
+use crate::runtime::checkpoint::{CheckpointStore, TaskState};
 use crate::runtime::{Committable, Committer, Environment};
 use crate::types::{JobId, OperatorId};
+
+/// A file in the directory of a checkpoint whose sinks are committed.
+const COMMITTED_FILE: &str = "_committed";
 
 /// The committers of a job by operator.
 #[derive(Default)]
@@ -21,13 +24,14 @@ struct Named {
 impl Committers {
     /// Makes them for a start of the job, and commits again what the checkpoint has that it starts from. May block.
     pub(super) fn open(sinks: &[SinkOfVertex], environment: &Environment, job: JobId, restore: &JobRestore) -> Result<Self> {
+        let were_committed = restore.checkpoint().is_some_and(|checkpoint| is_committed(environment, &checkpoint.directory));
         let mut committers = BTreeMap::new();
         for sink in sinks {
             let named = |error: crate::error::Error| error.in_operator(&sink.name);
             let made = environment.connectors.committer(&sink.spec, job, sink.operator).map_err(named)?;
             if let Some(mut committer) = made {
                 let (state, committables) = restore.committer(sink.operator);
-                committer.recover(state, &committables).map_err(named)?;
+                committer.recover(state, &committables, were_committed).map_err(named)?;
                 committers.insert(sink.operator, Named { name: sink.name.clone(), committer });
             }
         }
@@ -59,6 +63,21 @@ impl Committers {
         }
         Ok(())
     }
+}
+
+/// The sinks of a complete checkpoint are committed: a restart from it needs not find again what was visible. Where that cannot be noted
+/// down, a restart looks for it. Blocks.
+pub(super) fn note_committed(environment: &Environment, directory: &str) {
+    let (parent, name) = split(directory);
+    if let Ok(store) = CheckpointStore::open(&*environment.stores, parent) {
+        let _ = store.put(&format!("{name}/{COMMITTED_FILE}"), "");
+    }
+}
+
+fn is_committed(environment: &Environment, directory: &str) -> bool {
+    let (parent, name) = split(directory);
+    let store = CheckpointStore::open(&*environment.stores, parent);
+    store.and_then(|store| store.exists(&format!("{name}/{COMMITTED_FILE}"))).unwrap_or(false)
 }
 
 fn prepared<'a>(tasks: impl IntoIterator<Item = &'a TaskState>) -> BTreeMap<OperatorId, Vec<Committable>> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::board::CommitBoard;
+use super::board::{BoardCheckpoint, CommitBoard};
 use super::commit::PartitionCommit;
 use super::part::{HIDDEN_END, hidden_name};
 use super::path::{TablePath, io_error};
@@ -55,6 +55,16 @@ impl FileCommittable {
     }
 }
 
+/// What a checkpoint keeps of a committer.
+#[derive(Debug, Serialize, Deserialize)]
+struct CommitterCheckpoint {
+    #[serde(flatten)]
+    board: BoardCheckpoint,
+    /// Where the table was.
+    #[serde(default)]
+    table: String,
+}
+
 /// Makes the parts of a sink visible.
 #[derive(Debug)]
 pub struct FileCommitter {
@@ -63,6 +73,16 @@ pub struct FileCommitter {
     depth: usize,
     commit: Option<PartitionCommit>,
     board: Arc<CommitBoard>,
+    restored: Option<Restored>,
+}
+
+/// While the committables of a checkpoint are committed again.
+#[derive(Debug)]
+struct Restored {
+    /// They are known to have been visible: one that is there under neither name was taken away by who reads the table.
+    were_committed: bool,
+    /// Where the table was.
+    table: String,
 }
 
 impl FileCommitter {
@@ -74,6 +94,7 @@ impl FileCommitter {
             depth: spec.partition_keys.len(),
             commit: PartitionCommit::from_options(&options)?,
             board,
+            restored: None,
         })
     }
 
@@ -83,7 +104,15 @@ impl FileCommitter {
         match fs::rename(folder.join(hidden_name(name)), &path) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == NotFound && path.exists() => Ok(()),
-            Err(error) if error.kind() == NotFound => Err(lost(&path)),
+            Err(error) if error.kind() == NotFound => match &self.restored {
+                Some(Restored { were_committed: true, .. }) => Ok(()),
+                Some(Restored { table, .. }) if !table.is_empty() && *table != self.folder.to_string_lossy() => {
+                    Err(lost(&path).with_detail(elsewhere(table, &self.folder)).with_hint(
+                        "restore once with the path as it was and stop the job with a savepoint, or move the folder with its hidden files",
+                    ))
+                }
+                _ => Err(lost(&path)),
+            },
             Err(error) => Err(io_error("rename a part to", &path, error)),
         }
     }
@@ -119,12 +148,17 @@ impl FileCommitter {
 }
 
 impl Committer for FileCommitter {
-    fn recover(&mut self, state: Option<&str>, committables: &[Committable]) -> Result<()> {
-        let restored = state.map(serde_json::from_str).transpose();
-        let restored = restored
-            .map_err(|error| Error::internal(format!("the state of a file sink's committer is not readable: {error}")))?;
-        let has_past = self.board.begin_attempt(restored);
-        self.commit(committables)?;
+    fn recover(&mut self, state: Option<&str>, committables: &[Committable], were_committed: bool) -> Result<()> {
+        let restored: Option<CommitterCheckpoint> = state.map(serde_json::from_str).transpose().map_err(|error| {
+            let message = format!("the state of a file sink's committer is not readable: {error}");
+            Error::new(ErrorKind::NotRestorable, message)
+        })?;
+        let (board, table) = restored.map_or((None, String::new()), |restored| (Some(restored.board), restored.table));
+        let has_past = self.board.begin_attempt(board);
+        self.restored = Some(Restored { were_committed, table });
+        let committed = self.commit(committables);
+        self.restored = None;
+        committed?;
         if has_past { self.clean(&self.folder, self.depth, &HashSet::new()) } else { Ok(()) }
     }
 
@@ -155,7 +189,8 @@ impl Committer for FileCommitter {
     }
 
     fn snapshot(&self) -> String {
-        serde_json::to_string(&self.board.checkpoint()).expect("names and numbers are plain")
+        let state = CommitterCheckpoint { board: self.board.checkpoint(), table: self.folder.to_string_lossy().into_owned() };
+        serde_json::to_string(&state).expect("text and numbers are plain")
     }
 }
 
@@ -166,8 +201,12 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
+fn elsewhere(was: &str, is: &Path) -> String {
+    format!("the checkpoint was taken when the table was in '{was}', now it is in '{}'", is.display())
+}
+
 fn lost(path: &Path) -> Error {
-    Error::new(ErrorKind::Io, format!("part file '{}' is lost", path.display()))
+    Error::new(ErrorKind::NotRestorable, format!("part file '{}' is lost", path.display()))
         .with_detail("a checkpoint says that it is whole, but it is there under neither of its names")
         .with_hint("do not remove hidden files while a job runs, or before it is restored")
 }

@@ -35,17 +35,22 @@ struct Process {
 
 impl Process {
     fn start(spec: &SinkSpec, restored: Option<&(String, Vec<Committable>)>) -> Self {
+        Self::try_start(spec, restored, false).unwrap()
+    }
+
+    /// `were_committed`: it is known that what was prepared for the checkpoint was visible.
+    fn try_start(spec: &SinkSpec, restored: Option<&(String, Vec<Committable>)>, were_committed: bool) -> Result<Self> {
         let factory = BuiltinConnectors::default();
         let mut committer = factory.committer(spec, JobId(1), OperatorId(1)).unwrap().expect("files have a committer");
         let (state, committables) =
             restored.map_or((None, &[][..]), |(state, committables)| (Some(state.as_str()), committables));
-        committer.recover(state, committables).unwrap();
+        committer.recover(state, committables, were_committed)?;
         let writer = |index| {
             let mut context = sink_context(VirtualClock::new(0), index, 2);
             context.checkpointing = true;
             factory.sink(spec, context).unwrap()
         };
-        Process { writers: (0..2).map(writer).collect(), factory, committer, checkpoints: 0 }
+        Ok(Process { writers: (0..2).map(writer).collect(), factory, committer, checkpoints: 0 })
     }
 
     fn write(&mut self, writer: usize, numbers: std::ops::Range<i64>) {
@@ -180,6 +185,31 @@ fn a_part_that_someone_removed_is_named() {
     std::fs::remove_dir_all(folder.path().join("out")).unwrap();
     let error = process.committer.commit(&prepared.1).unwrap_err();
     assert!(error.message().ends_with("is lost"), "{}", error.render());
+}
+
+#[test]
+fn parts_that_were_visible_may_be_gone_at_a_restore_and_others_are_looked_for_where_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = sink(folder.path(), &[], false);
+    let mut process = Process::start(&spec, None);
+    process.write(0, 0..9);
+    let savepoint = process.prepare(false);
+    let mut elsewhere = spec.clone();
+    elsewhere.options.insert("path".to_string(), "new".to_string());
+    let refused = Process::try_start(&elsewhere, Some(&savepoint), false).map(drop).unwrap_err();
+    assert!(refused.render().contains("/out', now it is in '"), "{}", refused.render());
+    process.committer.commit(&savepoint.1).unwrap();
+    std::fs::rename(folder.path().join("out"), folder.path().join("taken")).unwrap();
+    for spec in [&spec, &elsewhere] {
+        let refused = Process::try_start(spec, Some(&savepoint), false).map(drop).unwrap_err();
+        assert!(refused.message().ends_with("is lost"), "{}", refused.render());
+        let mut restored = Process::try_start(spec, Some(&savepoint), true).unwrap();
+        restored.write(0, 9..12);
+        let next = restored.prepare(false);
+        restored.committer.commit(&next.1).unwrap();
+    }
+    let of = |name: &str| written(&folder.path().join(name));
+    assert_eq!((of("taken"), of("out"), of("new")), ((0..9).collect(), vec![9, 10, 11], vec![9, 10, 11]));
 }
 
 #[test]

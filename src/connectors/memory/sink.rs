@@ -114,7 +114,7 @@ impl MemoryCommitter {
 }
 
 impl Committer for MemoryCommitter {
-    fn recover(&mut self, _state: Option<&str>, committables: &[Committable]) -> Result<()> {
+    fn recover(&mut self, _state: Option<&str>, committables: &[Committable], _were_committed: bool) -> Result<()> {
         self.commit(committables)?;
         self.tables.staging().lock().retain(|_, staged| (staged.job, staged.operator) != (self.job, self.operator));
         Ok(())

@@ -107,7 +107,7 @@ fn with_checkpoints_rows_come_once_their_checkpoint_is_complete() {
     assert_eq!(count(), 2);
     // The job is restarted from its first checkpoint.
     let (mut second, mut commits) = (writer(), committer());
-    commits.recover(Some(""), &complete).unwrap();
+    commits.recover(Some(""), &complete, false).unwrap();
     commits.commit(&incomplete).unwrap();
     assert_eq!(count(), 2, "what was put aside by the attempt before is gone");
     second.write(changes(&[(Insert, 3, "c")])).unwrap();

@@ -199,7 +199,7 @@ struct DiskCommitter {
 }
 
 impl Committer for DiskCommitter {
-    fn recover(&mut self, _: Option<&str>, committables: &[Committable]) -> Result<()> {
+    fn recover(&mut self, _: Option<&str>, committables: &[Committable], _: bool) -> Result<()> {
         let names: Vec<String> = committables.iter().map(|file| file.0.clone()).collect();
         self.connectors.disk.remove_hidden_but(&self.table, &names);
         self.commit(committables)

@@ -319,3 +319,59 @@ async fn a_cancelled_job_goes_on_from_the_checkpoint_that_it_left() {
     assert_eq!(sorted(rows), expected, "what was shown before is what the checkpoint has");
     second.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_job_that_goes_on_supersedes_the_checkpoints_of_its_earlier_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    let slowly = Slowly::default();
+    // Two earlier lives of the query, as if they had been killed, and another job.
+    let kept = |name: &str, query: &str| {
+        let (folder, slowly, name, query) = (folder.path().to_path_buf(), slowly.clone(), name.to_string(), query.to_string());
+        async move {
+            let settings = [
+                ("execution.checkpointing.interval", "5 ms"),
+                ("execution.checkpointing.dir", "checkpoints"),
+                ("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION"),
+                ("pipeline.name", name.as_str()),
+            ];
+            let session = session(&folder, &settings, &slowly).await;
+            let stream = session.query(&query).await.unwrap();
+            let job = stream.job().unwrap().clone();
+            until(&job, |metrics| metrics.checkpoints.completed >= 1).await;
+            job.cancel().await.unwrap();
+            job.result().await.unwrap();
+            session.shutdown().await;
+        }
+    };
+    kept("query", QUERY).await;
+    kept("query", QUERY).await;
+    kept("other", "SELECT slowly(v) FROM t").await;
+    let jobs = || {
+        let jobs = std::fs::read_dir(folder.path().join("checkpoints")).unwrap().map(|entry| entry.unwrap().path());
+        jobs.filter(|job| std::fs::read_dir(job).is_ok_and(|mut below| below.next().is_some())).count()
+    };
+    assert_eq!(jobs(), 3);
+    let settings = |interval: &'static str| {
+        [
+            ("execution.checkpointing.interval", interval),
+            ("execution.checkpointing.dir", "checkpoints"),
+            ("execution.state-recovery.path", "checkpoints"),
+            ("pipeline.name", "query"),
+        ]
+    };
+    for (interval, left) in [("1 h", 3), ("5 ms", 1)] {
+        let session = session(folder.path(), &settings(interval), &slowly).await;
+        let stream = session.query(QUERY).await.unwrap();
+        let job = stream.job().unwrap().clone();
+        if left == 1 {
+            until(&job, |metrics| metrics.checkpoints.completed >= 1).await;
+        } else {
+            until(&job, |metrics| metrics.vertices.iter().any(|vertex| vertex.rows_out() > 0)).await;
+        }
+        job.cancel().await.unwrap();
+        job.result().await.unwrap();
+        session.shutdown().await;
+        assert_eq!(jobs(), left, "a checkpoint every {interval}");
+    }
+}

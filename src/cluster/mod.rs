@@ -8,7 +8,7 @@
 //! Laws: a job ends exactly once; its result is known after all its tasks have released what they held; a failing task fails its job
 //! and no other; the first cause is the one that is told.
 
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod deployment;
 mod dispatcher;
 mod execution_graph;

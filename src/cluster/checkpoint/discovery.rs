@@ -9,7 +9,7 @@ use crate::runtime::checkpoint::{CheckpointStore, Stores};
 use crate::types::CheckpointId;
 
 use super::manifest::{METADATA_FILE, Manifest, read_manifest};
-use super::{CompletedCheckpoint, JobRestore, plan_restore};
+use super::{CompletedCheckpoint, JobRestore, fits, plan_restore};
 
 /// A checkpoint that can be restored.
 #[derive(Debug, Clone)]
@@ -49,6 +49,15 @@ pub fn find_checkpoints(stores: &dyn Stores, path: &str) -> Result<Vec<FoundChec
     Ok(found)
 }
 
+/// Where a job starts.
+#[derive(Debug, Default)]
+pub struct JobStart {
+    /// With which state.
+    pub restore: JobRestore,
+    /// The directories of its earlier lives, when it was found among other jobs: superseded by its own first checkpoint.
+    pub claimed: Vec<String>,
+}
+
 /// What a job starts from that is to start from `path`. Of a directory with the checkpoints of several jobs that is the latest of the job
 /// with the same name (of several, in the same order of submission); a job that has none there starts from the beginning. Blocks.
 pub fn find_restore(
@@ -57,18 +66,25 @@ pub fn find_restore(
     graph: &JobGraph,
     ordinal: u32,
     ignore_unclaimed: bool,
-) -> Result<JobRestore> {
+) -> Result<JobStart> {
     let mut found = find_checkpoints(stores, path)?;
-    if found.len() > 1 || found.iter().any(|found| found.is_in_directory_of_jobs) {
+    let is_among_others = found.iter().any(|found| found.is_in_directory_of_jobs);
+    if is_among_others {
         found.retain(|found| found.manifest.name == graph.name && found.manifest.ordinal == ordinal);
         found.sort_by_key(|found| found.manifest.completed_ms);
     }
-    match found.pop() {
-        Some(FoundCheckpoint { directory, manifest, .. }) => {
-            plan_restore(CompletedCheckpoint { directory, manifest: Arc::new(manifest) }, graph, ignore_unclaimed)
-        }
-        None => Ok(JobRestore::default()),
+    let Some(FoundCheckpoint { directory, manifest, .. }) = found.pop() else { return Ok(JobStart::default()) };
+    let mut claimed = Vec::new();
+    if is_among_others {
+        claimed.extend(found.iter().filter(|older| fits(&older.manifest, graph)).map(|older| job_directory(&older.directory)));
+        claimed.push(job_directory(&directory));
     }
+    let checkpoint = CompletedCheckpoint { directory, manifest: Arc::new(manifest) };
+    Ok(JobStart { restore: plan_restore(checkpoint, graph, ignore_unclaimed)?, claimed })
+}
+
+fn job_directory(checkpoint: &str) -> String {
+    split(checkpoint).0.to_string()
 }
 
 /// The directory of a directory, and its name in it.

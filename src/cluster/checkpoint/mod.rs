@@ -13,8 +13,8 @@ mod settings;
 pub use coordinator::{
     Acknowledged, CheckpointCoordinator, CheckpointFailure, CompletedCheckpoint, PendingCheckpoint, SubtaskId,
 };
-pub use discovery::{find_restore, split};
+pub use discovery::{FoundCheckpoint, JobStart, find_checkpoints, find_restore, split};
 pub use manifest::{Manifest, OperatorName, VertexState, write_manifest};
 pub use restart_strategy::RestartStrategy;
-pub use restore::{JobRestore, plan_restore};
+pub use restore::{JobRestore, fits, plan_restore};
 pub use settings::CheckpointSettings;

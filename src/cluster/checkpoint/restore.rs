@@ -3,7 +3,7 @@
 //! The job may have another parallelism, and other chains. It may not have another number of key groups, nor (unless that is allowed)
 //! other operators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CompletedCheckpoint, Manifest, OperatorName, VertexState};
 use crate::cluster::split_coordinator::SourceCheckpoint;
@@ -75,6 +75,14 @@ pub fn plan_restore(checkpoint: CompletedCheckpoint, graph: &JobGraph, ignore_un
         return refused(format!("the job has no operator for the state of \"{}\"", unclaimed.name), other_query);
     }
     Ok(JobRestore { checkpoint: Some(checkpoint) })
+}
+
+/// Whether a checkpoint has the state of exactly the operators of a job.
+pub fn fits(manifest: &Manifest, graph: &JobGraph) -> bool {
+    let of_job: BTreeSet<OperatorId> = graph.vertices.iter().flat_map(|vertex| &vertex.operators).map(|operator| operator.id).collect();
+    let in_checkpoint: BTreeSet<OperatorId> =
+        manifest.vertices.iter().flat_map(|vertex| &vertex.operators).map(|operator| operator.id).collect();
+    of_job == in_checkpoint
 }
 
 impl JobRestore {

@@ -147,6 +147,7 @@ impl JobMaster {
         }
         let mut committers = self.committers.take().unwrap_or_default();
         let (environment, directory) = (Arc::clone(&self.services.environment), checkpoint.directory.clone());
+        let claimed = self.claimed.clone();
         main.run_blocking(
             move || {
                 let committed = committers.commit(manifest.tasks());
@@ -154,6 +155,7 @@ impl JobMaster {
                     if manifest.has_committables() {
                         note_committed(&environment, &directory);
                     }
+                    claimed.iter().for_each(|earlier| discard(&environment, earlier));
                     superfluous.iter().for_each(|old| discard(&environment, &old.directory));
                 }
                 Ok((committers, committed))
@@ -187,6 +189,7 @@ impl JobMaster {
             Some(cause) if self.execution.state() == JobState::Finished => self.execution.fail_finished(cause),
             Some(cause) => self.fail(cause, main),
             None => {
+                self.claimed.clear();
                 for (executor, attempts) in self.by_executor(&self.running()) {
                     executor.tell(NotifyCheckpointComplete { attempts, checkpoint: barrier.id });
                 }

@@ -128,16 +128,18 @@ impl JobMaster {
         let checkpoints: Vec<CompletedCheckpoint> = self.checkpoints.retained().cloned().collect();
         let kept = checkpoints.last().filter(|last| last.manifest.kind.stops() || keeps && self.location.is_durable()).cloned();
         let told = self.stopped_with.clone().or_else(|| kept.as_ref().map(|kept| kept.directory.clone()));
-        if self.checkpoints.counts().triggered == 0 && self.committers.is_none() {
+        // Without checkpoints of its own, a job that is done leaves nothing to go on from either.
+        let is_finished = state == JobState::Finished;
+        let claimed = if is_finished && !keeps { std::mem::take(&mut self.claimed) } else { Vec::new() };
+        if self.checkpoints.counts().triggered == 0 && self.committers.is_none() && claimed.is_empty() {
             return self.tell_end(told);
         }
         self.ending.cleanup = Cleanup::UnderWay;
         let (environment, committers) = (Arc::clone(&self.services.environment), self.committers.take());
         let job_directory = (!keeps && self.checkpoints.counts().triggered > 0).then(|| self.location.job_directory());
-        let is_finished = state == JobState::Finished;
         main.run_blocking(
             move || {
-                job_directory.iter().for_each(|directory| discard(&environment, directory));
+                job_directory.iter().chain(&claimed).for_each(|directory| discard(&environment, directory));
                 // What has finished was committed; otherwise the next start commits what a checkpoint has, so only the rest is undone.
                 let mut aborted = committers.into_iter().filter(|_| !is_finished);
                 aborted.try_for_each(|mut committers| committers.abort(&prepared, kept.as_ref()))

@@ -30,7 +30,7 @@ use committers::Committers;
 use ending::Ending;
 use sources::Sources;
 
-use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, RestartStrategy, find_restore};
+use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, JobStart, RestartStrategy, find_restore};
 
 use super::deployment::{self, SlotPlan, SourceOfVertex};
 use super::dispatcher::{Dispatcher, JobStateChanged};
@@ -98,6 +98,8 @@ pub struct JobMaster {
     stopped_with: Option<String>,
     /// What the job started from at first.
     initial: JobRestore,
+    /// The directories of its earlier lives, which its own first checkpoint supersedes.
+    claimed: Vec<String>,
     restart: RestartStrategy,
     /// How often the job has started again.
     restarts: u32,
@@ -137,6 +139,7 @@ impl JobMaster {
             savepoint: None,
             stopped_with: None,
             initial: JobRestore::default(),
+            claimed: Vec::new(),
             restart: RestartStrategy::new(&configuration, job.0 as u64),
             restarts: 0,
             last_failure: None,
@@ -162,16 +165,17 @@ impl JobMaster {
                     location.check(stores)?;
                 }
                 if path.is_empty() {
-                    return Ok(JobRestore::default());
+                    return Ok(JobStart::default());
                 }
                 find_restore(stores, &path, &graph, ordinal, ignore_unclaimed)
             },
             |master, main, found| match found {
-                Ok(restore) => {
+                Ok(JobStart { restore, claimed }) => {
                     if let Some(checkpoint) = restore.checkpoint() {
                         master.checkpoints.number_from(CheckpointId(checkpoint.manifest.checkpoint.0 + 1));
                     }
                     master.initial = restore.clone();
+                    master.claimed = claimed;
                     master.start(restore, main);
                 }
                 Err(cause) => master.fail(cause, main),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test may fail so
 
 mod plans;
+mod restores;
 mod sessions;
 
 use std::io::{BufRead, BufReader, Write};

@@ -214,8 +214,10 @@ async fn what_does_not_fit_a_savepoint_is_refused_by_name() {
 
     // What the checkpoint itself lacks no restart brings back.
     std::fs::write(&metadata, &manifest).unwrap();
-    let restarting = [("execution.checkpointing.interval", "1 h"), ("restart-strategy.exponential-delay.initial-backoff", "1 ms")];
-    let damages: [(&str, fn(&Path)); 3] = [
+    let restarting =
+        [("execution.checkpointing.interval", "1 h"), ("restart-strategy.exponential-delay.initial-backoff", "1 ms")];
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 3] = [
         ("is corrupted", |file| {
             let mut bytes = std::fs::read(file).unwrap();
             let middle = bytes.len() / 2;

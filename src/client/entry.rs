@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
@@ -9,8 +10,10 @@ use clap::Parser;
 
 use super::cli::{Cli, Command, RunOptions};
 use super::explain::ExplainFormat;
+use super::restore::{RestorePlan, Script};
 use super::run::{ScriptRunner, explain_file, script_text, session};
 use super::session::{Session, SessionBuilder};
+use super::state_paths::absolute;
 use super::terminal::{stdout, stdout_is_closed};
 use super::{repl, slt};
 use crate::connectors::ConnectorServices;
@@ -59,7 +62,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Some(Command::Run { files, options }) => {
             interruptible(async {
-                let mut runner = runner(&options)?;
+                let mut runner = runner(&options, || files.iter().filter_map(|file| Script::of_file(file)).collect()).await?;
                 for file in &files {
                     runner.run_file(file).await?;
                 }
@@ -74,7 +77,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Test { paths, mode, update }) => slt::run_tests(&paths, &mode, update),
         None if !cli.execute.is_empty() => {
             interruptible(async {
-                let mut runner = runner(&cli.options)?;
+                let mut runner = runner(&cli.options, || cli.execute.iter().map(|sql| Script::of_text(sql)).collect()).await?;
                 for sql in &cli.execute {
                     runner.run_text(sql, "--execute").await?;
                 }
@@ -87,7 +90,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             std::io::stdin().read_to_end(&mut bytes)?;
             let sql = script_text(bytes, "the script on standard input")?;
             interruptible(async {
-                let mut runner = runner(&cli.options)?;
+                let mut runner = runner(&cli.options, || vec![Script::of_text(&sql)]).await?;
                 runner.run_text(&sql, "standard input").await?;
                 runner.finish().await
             })
@@ -115,11 +118,19 @@ fn quiet_task_panics() {
     }));
 }
 
-fn runner(options: &RunOptions) -> Result<ScriptRunner> {
-    Ok(ScriptRunner::new(usage(session(builder(), options))?, options.format))
+/// A runner of these scripts, which are read twice when they are to be restored.
+async fn runner(options: &RunOptions, scripts: impl FnOnce() -> Vec<Script>) -> Result<ScriptRunner> {
+    let restore = match &options.restore {
+        Some(path) => {
+            let path = absolute(path, Path::new(""));
+            RestorePlan::new(&usage(session(builder(), options))?, &path, &scripts()).await?
+        }
+        None => RestorePlan::default(),
+    };
+    Ok(ScriptRunner::new(usage(session(builder(), options))?, options.format, restore))
 }
 
-async fn explain(options: &RunOptions, file: &std::path::Path, format: ExplainFormat) -> Result<ExitCode> {
+async fn explain(options: &RunOptions, file: &Path, format: ExplainFormat) -> Result<ExitCode> {
     let session = usage(session(builder(), options))?;
     explain_file(&session, file, format).await?;
     Ok(ExitCode::SUCCESS)

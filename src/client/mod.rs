@@ -36,6 +36,7 @@ mod live;
 mod output;
 mod progress;
 mod repl;
+mod restore;
 mod result;
 mod run;
 mod session;

@@ -13,6 +13,7 @@ use super::live;
 use super::output::{PrintOptions, folds, printer};
 use super::progress::Progress;
 use super::repl::statements_before;
+use super::restore::{RestorePlan, Start};
 use super::result::{Outcome, RowStream, StatementResult};
 use super::session::{Session, SessionBuilder};
 use super::state_paths::absolute;
@@ -26,6 +27,7 @@ pub struct ScriptRunner {
     session: Session,
     format: Option<OutputFormat>,
     unbounded: Vec<JobHandle>,
+    restore: RestorePlan,
 }
 
 /// A session with the settings of the command line.
@@ -49,8 +51,8 @@ pub fn session(builder: SessionBuilder, options: &RunOptions) -> Result<Session>
 
 impl ScriptRunner {
     /// In a session; without a format, a table for a terminal and CSV for a pipe.
-    pub fn new(session: Session, format: Option<OutputFormat>) -> Self {
-        ScriptRunner { session, format, unbounded: Vec::new() }
+    pub fn new(session: Session, format: Option<OutputFormat>, restore: RestorePlan) -> Self {
+        ScriptRunner { session, format, unbounded: Vec::new(), restore }
     }
 
     /// Runs a script; relative paths in it start from its folder.
@@ -63,13 +65,32 @@ impl ScriptRunner {
     /// Runs the statements of a text that is known to the user as `name`.
     pub async fn run_text(&mut self, sql: &str, name: &str) -> Result<()> {
         for (index, statement) in parse(&self.session, sql, name)?.iter().enumerate() {
-            let done = match self.session.execute_statement(statement).await {
+            let done = match self.execute(statement).await {
                 Ok(result) => self.show(result).await,
                 Err(error) => Err(error),
             };
             done.map_err(|error| failed_statement(error.at(statement.place).with_sql(sql), name, index + 1))?;
         }
         Ok(())
+    }
+
+    async fn execute(&mut self, statement: &ParsedStatement) -> Result<StatementResult> {
+        let mut passed_over = None;
+        match self.restore.next(&statement.statement) {
+            Some(Start::FromPathWith(notice)) => eprintln!("notice: {notice}"),
+            Some(Start::Anew(notice)) => {
+                eprintln!("notice: {notice}");
+                let mut state = self.session.locked();
+                passed_over = Some(state.configuration.text(&RECOVERY_PATH).to_string());
+                state.configuration.reset(Some(RECOVERY_PATH.key))?;
+            }
+            Some(Start::FromPath) | None => {}
+        }
+        let executed = self.session.execute_statement(statement).await;
+        if let Some(path) = passed_over {
+            self.session.locked().configuration.set(RECOVERY_PATH.key, &path)?;
+        }
+        executed
     }
 
     /// Waits for the INSERTs that run on.

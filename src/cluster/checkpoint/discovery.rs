@@ -60,13 +60,7 @@ pub struct JobStart {
 
 /// What a job starts from that is to start from `path`. Of a directory with the checkpoints of several jobs that is the latest of the job
 /// with the same name (of several, in the same order of submission); a job that has none there starts from the beginning. Blocks.
-pub fn find_restore(
-    stores: &dyn Stores,
-    path: &str,
-    graph: &JobGraph,
-    ordinal: u32,
-    ignore_unclaimed: bool,
-) -> Result<JobStart> {
+pub fn find_restore(stores: &dyn Stores, path: &str, graph: &JobGraph, ordinal: u32, ignore_unclaimed: bool) -> Result<JobStart> {
     let mut found = find_checkpoints(stores, path)?;
     let is_among_others = found.iter().any(|found| found.is_in_directory_of_jobs);
     if is_among_others {

@@ -79,7 +79,8 @@ pub fn plan_restore(checkpoint: CompletedCheckpoint, graph: &JobGraph, ignore_un
 
 /// Whether a checkpoint has the state of exactly the operators of a job.
 pub fn fits(manifest: &Manifest, graph: &JobGraph) -> bool {
-    let of_job: BTreeSet<OperatorId> = graph.vertices.iter().flat_map(|vertex| &vertex.operators).map(|operator| operator.id).collect();
+    let of_job: BTreeSet<OperatorId> =
+        graph.vertices.iter().flat_map(|vertex| &vertex.operators).map(|operator| operator.id).collect();
     let in_checkpoint: BTreeSet<OperatorId> =
         manifest.vertices.iter().flat_map(|vertex| &vertex.operators).map(|operator| operator.id).collect();
     of_job == in_checkpoint

@@ -39,7 +39,8 @@ pub struct RunOptions {
     pub format: Option<OutputFormat>,
 
     /// Where jobs start from: the directory of a checkpoint or savepoint, of a job (its latest checkpoint), or of checkpoints of
-    /// several jobs (each finds its own by its name).
+    /// several jobs (each finds its own by its name). A job without a checkpoint there begins anew, also when its own checkpoint
+    /// directory is still empty.
     #[arg(long, value_name = "PATH")]
     pub restore: Option<String>,
 }

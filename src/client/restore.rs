@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::session::Session;
 use super::state_paths;
 use crate::cluster::checkpoint::{FoundCheckpoint, find_checkpoints, fits};
-use crate::config::CHECKPOINT_DIR;
+use crate::config::{CHECKPOINT_DIR, CHECKPOINT_RETENTION};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::{self, JobGraph};
 use crate::runtime::checkpoint::LocalStores;
@@ -49,6 +49,8 @@ struct Planned {
     ordinal: u32,
     /// Where it writes its checkpoints.
     directory: String,
+    /// Whether they outlive it when it is cancelled.
+    is_retained: bool,
 }
 
 impl Planned {
@@ -126,7 +128,13 @@ fn starts(path: &str, found: Result<Vec<FoundCheckpoint>>, statements: &[Option<
 fn first_start(path: &str, planned: Option<&Planned>) -> Start {
     match planned {
         Some(planned) if is_same_folder(path, &planned.directory) => {
-            Start::Anew(anew(planned, &format!("there is no complete checkpoint in '{path}' yet")))
+            let mut why = format!("there is no complete checkpoint in '{path}' yet");
+            if !planned.is_retained {
+                why.push_str("; those of a cancelled job (SIGTERM, Ctrl-C) are deleted unless SET '");
+                why.push_str(CHECKPOINT_RETENTION.key);
+                why.push_str("' = 'RETAIN_ON_CANCELLATION'");
+            }
+            Start::Anew(anew(planned, &why))
         }
         _ => Start::FromPath,
     }
@@ -176,7 +184,9 @@ fn plan(scratch: &Session, parsed: &ParsedStatement, names: &mut BTreeMap<String
     let next = names.entry(graph.name.clone()).or_default();
     let ordinal = *next;
     *next += 1;
-    Some(Planned { graph, ordinal, directory })
+    let retention = graph.configuration.get(CHECKPOINT_RETENTION.key);
+    let is_retained = retention.is_some_and(|retention| retention.trim().eq_ignore_ascii_case("RETAIN_ON_CANCELLATION"));
+    Some(Planned { graph, ordinal, directory, is_retained })
 }
 
 impl Script {

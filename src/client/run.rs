@@ -77,9 +77,9 @@ impl ScriptRunner {
     async fn execute(&mut self, statement: &ParsedStatement) -> Result<StatementResult> {
         let mut passed_over = None;
         match self.restore.next(&statement.statement) {
-            Some(Start::FromPathWith(notice)) => eprintln!("notice: {notice}"),
+            Some(Start::FromPathWith(notice)) => talk!("notice: {notice}"),
             Some(Start::Anew(notice)) => {
-                eprintln!("notice: {notice}");
+                talk!("notice: {notice}");
                 let mut state = self.session.locked();
                 passed_over = Some(state.configuration.text(&RECOVERY_PATH).to_string());
                 state.configuration.reset(Some(RECOVERY_PATH.key))?;

@@ -252,8 +252,10 @@ async fn a_directory_that_cannot_hold_checkpoints_is_refused_at_once() {
     let settings = [("execution.checkpointing.interval", "1 h"), ("execution.checkpointing.dir", "new/below")];
     let session = session(folder.path(), &settings, &Slowly::default()).await;
     session.query("SELECT k FROM t").await.unwrap().collect_text().await.unwrap();
-    let left = std::fs::read_dir(folder.path().join("new/below")).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "nothing is left of the trial, nor of the job");
+    let below = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let left: Vec<_> =
+        below(&folder.path().join("new/below")).iter().flat_map(|job| below(job)).filter(|path| path.is_file()).collect();
+    assert!(left.is_empty(), "{left:?} is left of the trial");
     session.shutdown().await;
 }
 
@@ -351,7 +353,8 @@ async fn a_job_that_goes_on_supersedes_the_checkpoints_of_its_earlier_lives() {
     kept("other", "SELECT slowly(v) FROM t").await;
     let jobs = || {
         let jobs = std::fs::read_dir(folder.path().join("checkpoints")).unwrap().map(|entry| entry.unwrap().path());
-        jobs.filter(|job| std::fs::read_dir(job).is_ok_and(|mut below| below.next().is_some())).count()
+        let is_complete = |checkpoint: std::io::Result<std::fs::DirEntry>| checkpoint.unwrap().path().join("_metadata").exists();
+        jobs.filter(|job| std::fs::read_dir(job).is_ok_and(|mut below| below.any(is_complete))).count()
     };
     assert_eq!(jobs(), 3);
     let settings = |interval: &'static str| {

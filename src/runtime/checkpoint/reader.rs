@@ -66,8 +66,11 @@ impl Sections<'_> {
             None => self.store.insert(CheckpointStore::open(self.stores, self.parent)?),
         };
         let file = resolve(self.name, &section.file);
-        let bytes =
-            store.get_range(&file, section.offset, section.bytes).map_err(|cause| unreadable(store, &file, section, cause))?;
+        let bytes = match store.get_range(&file, section.offset, section.bytes) {
+            Ok(bytes) if bytes.len() as u64 == section.bytes => bytes,
+            Ok(_) => return Err(unreadable(store, &file, section, Error::internal("a part of a checkpoint file was not read"))),
+            Err(cause) => return Err(unreadable(store, &file, section, cause)),
+        };
         if crc32fast::hash(&bytes) != section.checksum {
             let message = format!("checkpoint file '{}/{file}' is corrupted", store.directory());
             let detail = format!("{} bytes from {} do not fit their checksum", section.bytes, section.offset);

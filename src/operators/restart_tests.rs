@@ -8,10 +8,10 @@ use crate::config::Configuration;
 use crate::error::{ErrorKind, Result};
 use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::stream_graph::{
-    AttachedWindow, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, OperatorSpec, OverCall, OverFrame,
-    OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, RegularJoinSpec,
-    ScalarJoinSpec, SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec, WindowKind,
-    WindowProperty, WindowSource, WindowSpec,
+    AttachedWindow, EmitStrategy, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, LateFire, OperatorSpec, OverCall,
+    OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy,
+    RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec,
+    WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
 use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
 use crate::testing::pretty::parse_batch;
@@ -295,6 +295,33 @@ fn windows() {
     let time_window = WindowSpec::new(hop, TIME, rowtime());
     Case::new(OperatorSpec::WindowTableFunction(time_window), 1, None, events(1, false, true)).check();
     Case::new(OperatorSpec::WindowTableFunction(session), 1, Some(NAME), events(1, false, true)).check();
+}
+
+#[test]
+fn windows_that_are_updated() {
+    let tumble = WindowKind::Tumble { size_ms: 10, offset_ms: 0 };
+    let hop = WindowKind::Hop { slide_ms: 5, size_ms: 10, offset_ms: 0 };
+    let session = WindowKind::Session { gap_ms: 3 };
+    let late = |delay_ms| Some(LateFire { allowed_lateness_ms: 20, delay_ms });
+    let emits = [(Some(0), None), (None, late(0)), (Some(1_000), late(1_000)), (Some(0), late(0))];
+    for (kind, (early_delay_ms, late)) in [tumble, hop, session].into_iter().flat_map(|kind| emits.map(|emit| (kind, emit))) {
+        let partition_keys = if kind.is_session() { vec![NAME] } else { Vec::new() };
+        for input_retracts in [false, true] {
+            let spec = OperatorSpec::WindowAggregate(WindowAggregateSpec {
+                window: WindowSource::Assigned(WindowSpec {
+                    partition_keys: partition_keys.clone(),
+                    ..WindowSpec::new(kind, TIME, rowtime())
+                }),
+                keys: vec![NAME],
+                aggregates: vec![sum()],
+                properties: vec![WindowProperty::Start, WindowProperty::End],
+                input_retracts,
+                emit: Some(EmitStrategy { early_delay_ms, late }),
+                emit_update_before: true,
+            });
+            Case::new(spec, 1, Some(NAME), events(1, input_retracts, true)).check();
+        }
+    }
 }
 
 #[test]

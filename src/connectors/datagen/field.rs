@@ -65,14 +65,20 @@ enum Kind {
 impl FieldGenerator {
     /// For a type, with the options below `prefix` (`fields.<name>`).
     pub fn new(data_type: &DataType, prefix: &str, options: &OptionReader<'_>) -> Result<Self> {
-        let kind = match options.word(&format!("{prefix}.kind"), &["random", "sequence"], "random")? {
-            "sequence" => sequence(data_type, prefix, options)?,
-            _ => random(data_type, prefix, options)?,
+        let is_sequence = options.word(&format!("{prefix}.kind"), &["random", "sequence"], "random")? == "sequence";
+        let kind = match is_sequence {
+            true => sequence(data_type, prefix, options)?,
+            false => random(data_type, prefix, options)?,
         };
+        refuse_what_has_no_effect(data_type, is_sequence, prefix, options)?;
         let key = format!("{prefix}.null-rate");
         let null_rate = options.number::<f32>(&key)?.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&null_rate) {
             return Err(does_not_fit(&key, &null_rate.to_string(), "a number from 0 to 1"));
+        }
+        if null_rate > 0.0 && !data_type.nullable {
+            return Err(Error::new(ErrorKind::InvalidOption, format!("option '{key}' makes NULLs of a type that is NOT NULL"))
+                .with_hint(format!("leave NOT NULL out, or '{key}'")));
         }
         let generator = FieldGenerator { kind, null_rate };
         let bytes = generator.value_bytes();
@@ -195,6 +201,39 @@ fn sequence(data_type: &DataType, prefix: &str, options: &OptionReader<'_>) -> R
     Ok(Kind::Sequence { start, end })
 }
 
+/// Options of a field that its values do not ask for.
+fn refuse_what_has_no_effect(data_type: &DataType, is_sequence: bool, prefix: &str, options: &OptionReader<'_>) -> Result<()> {
+    let used: &[&str] = match &data_type.kind {
+        _ if is_sequence => &["start", "end"],
+        TypeKind::Varchar(_) | TypeKind::Varbinary(_) => &["length", "var-len"],
+        TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) => &["length"],
+        TypeKind::Timestamp(_) | TypeKind::TimestampLtz(_) => &["max-past"],
+        _ if data_type.is_numeric() => &["min", "max"],
+        _ => &[],
+    };
+    for name in ["start", "end", "min", "max", "max-past", "length", "var-len"] {
+        let key = format!("{prefix}.{name}");
+        if !used.contains(&name) && options.text(&key).is_some() {
+            let of = if is_sequence { "a sequence".to_string() } else { format!("random values of {}", data_type.kind_text()) };
+            let error = Error::new(ErrorKind::InvalidOption, format!("option '{key}' has no effect on {of}"));
+            return Err(match used {
+                [] => error.with_hint("leave it out"),
+                used => error.with_hint(format!("there are {}", used.join(", "))),
+            });
+        }
+    }
+    match data_type.kind {
+        TypeKind::Varchar(most) | TypeKind::Varbinary(most) if !is_sequence => {
+            let key = format!("{prefix}.length");
+            match options.number::<u64>(&key)?.filter(|length| *length > u64::from(most)) {
+                Some(length) => Err(does_not_fit(&key, &length.to_string(), &format!("at most the {most} of the type"))),
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
 fn integer_range(data_type: &DataType) -> (i64, i64) {
     match &data_type.kind {
         TypeKind::TinyInt => (i8::MIN.into(), i8::MAX.into()),
@@ -254,7 +293,7 @@ fn random(data_type: &DataType, prefix: &str, options: &OptionReader<'_>) -> Res
             let unscaled = |number: f64| ((number * unit).round() as i128).clamp(-most, most);
             Kind::Decimal { min: unscaled(min), max: unscaled(max) }
         }
-        TypeKind::Char(n) | TypeKind::Binary(n) => Kind::Text { length: length(u64::from(*n))?, any_length: false },
+        TypeKind::Char(n) | TypeKind::Binary(n) => Kind::Text { length: u64::from(*n), any_length: false },
         TypeKind::Varchar(n) | TypeKind::Varbinary(n) => {
             let default = if *n == crate::types::VARCHAR_MAX { TEXT_LENGTH } else { u64::from(*n) };
             Kind::Text { length: length(default)?, any_length }

@@ -21,7 +21,8 @@ use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, R
 use crate::runtime::Environment;
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::checkpoint::{
-    CheckpointBarrier, CheckpointResponder, RestoredTask, StateLocation, TaskSnapshot, TaskState, read_task, write_task,
+    CheckpointBarrier, CheckpointResponder, KnownPieces, RestoredTask, StateLocation, TaskSnapshot, TaskState, read_task,
+    write_task,
 };
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
@@ -155,12 +156,31 @@ struct Writing {
     location: Arc<StateLocation>,
     /// How many.
     pending: u32,
+    /// What checkpoints that are complete have of the task, and need not be written again.
+    known: Arc<KnownPieces>,
+    /// What will be known once a checkpoint is complete.
+    written: BTreeMap<CheckpointId, KnownPieces>,
     /// How the task ended, to be told when all are written.
     ended: Option<(ExecutionEnd, TaskMetricsSnapshot)>,
     /// Its last state, once it is written.
     last_state: Option<TaskState>,
     /// Why its last state could not be written.
     failed: Option<Error>,
+}
+
+impl Writing {
+    fn new(master: Gateway<JobMaster>, location: Arc<StateLocation>) -> Self {
+        let (known, written) = Default::default();
+        Writing { master, location, pending: 0, known, written, ended: None, last_state: None, failed: None }
+    }
+
+    /// What it has need not be written again. What others have that were given up before may be gone.
+    fn checkpoint_completed(&mut self, checkpoint: CheckpointId) {
+        if let Some(pieces) = self.written.remove(&checkpoint) {
+            self.known = Arc::new(pieces);
+        }
+        self.written.retain(|written, _| *written > checkpoint);
+    }
 }
 
 impl TaskExecutor {
@@ -213,8 +233,7 @@ impl TaskExecutor {
         match self.start(descriptor, restored, master, main) {
             Ok((task, handle)) => {
                 mails.into_iter().for_each(|mail| handle.mailbox().send(mail));
-                let writing =
-                    Writing { master: master.clone(), location, pending: 0, ended: None, last_state: None, failed: None };
+                let writing = Writing::new(master.clone(), location);
                 self.tasks.insert(attempt, Task::Running(handle.clone(), Box::new(writing)));
                 let running = run_on(&*self.data_plane.executor, task);
                 main.spawn(watch(handle.clone(), master.clone()));
@@ -262,20 +281,21 @@ impl TaskExecutor {
         let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) else { return };
         writing.pending += 1;
         let (stores, location) = (Arc::clone(&self.data_plane.environment.stores), Arc::clone(&writing.location));
-        let barrier = snapshot.barrier;
+        let (barrier, known) = (snapshot.barrier, Arc::clone(&writing.known));
         main.run_blocking(
-            move || write_task(&*stores, &location, attempt, snapshot),
+            move || write_task(&*stores, &location, attempt, snapshot, &known),
             move |executor, _, written| {
                 let Some(Task::Running(_, writing)) = executor.tasks.get_mut(&attempt) else { return };
                 writing.pending -= 1;
                 match (barrier, written) {
-                    (Some(barrier), Ok(state)) => {
+                    (Some(barrier), Ok((state, pieces))) => {
+                        writing.written.insert(barrier.id, pieces);
                         writing.master.tell(AcknowledgeCheckpoint { attempt, checkpoint: barrier.id, state });
                     }
                     (Some(barrier), Err(cause)) => {
                         writing.master.tell(DeclineCheckpoint { attempt, checkpoint: barrier.id, cause });
                     }
-                    (None, Ok(state)) => writing.last_state = Some(state),
+                    (None, Ok((state, _))) => writing.last_state = Some(state),
                     (None, Err(cause)) => writing.failed = Some(cause),
                 }
                 executor.tell_if_ended(attempt);
@@ -443,7 +463,8 @@ impl Handle<CancelTasks> for TaskExecutor {
 
 impl Handle<StopSources> for TaskExecutor {
     fn handle(&mut self, call: StopSources, _: &MainThread<Self>) -> Answer<()> {
-        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::StopSources));
+        // Those that come last in the graph first: all are to know before the end of the sources' rows reaches them.
+        call.attempts.into_iter().rev().for_each(|attempt| self.send(attempt, Mail::StopSources));
         Ok(()).into()
     }
 }
@@ -457,7 +478,12 @@ impl Handle<TriggerCheckpoint> for TaskExecutor {
 
 impl Handle<NotifyCheckpointComplete> for TaskExecutor {
     fn handle(&mut self, call: NotifyCheckpointComplete, _: &MainThread<Self>) -> Answer<()> {
-        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::CheckpointCompleted(call.checkpoint)));
+        for attempt in call.attempts {
+            if let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) {
+                writing.checkpoint_completed(call.checkpoint);
+            }
+            self.send(attempt, Mail::CheckpointCompleted(call.checkpoint));
+        }
         Ok(()).into()
     }
 }

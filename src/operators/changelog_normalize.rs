@@ -13,14 +13,15 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::change_rows::{ChangeRows, Differ, rows_then_watermark};
-use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use super::frozen_store::FrozenStore;
+use super::keyed_state::{key_groups_of, rows_in_range};
 use super::rank::FrozenRows;
 use super::state_ttl::{KeyTtl, has_times, split_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::runtime::state::{RowId, RowStore};
-use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot, TakeBatch};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
 use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind, SchemaRef, hash_columns};
 
 /// Makes a full changelog of changes by key.
@@ -164,7 +165,7 @@ impl LastRows {
 /// The rows themselves: their keys are among them.
 impl StateTable for LastRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (rows, key_columns, max_parallelism) = (self.rows.clone(), self.key_columns.clone(), self.max_parallelism);
+        let (rows, max_parallelism) = (self.rows.clone(), self.max_parallelism);
         if let Some(ttl) = &self.ttl {
             // With their times rows come key by key.
             let groups = self.keys.groups();
@@ -173,16 +174,11 @@ impl StateTable for LastRows {
             let frozen = FrozenRows { store: rows, ids, key_groups, ends: None, times: Some(ttl.times(&groups)) };
             return Ok(StateTableSnapshot::frozen(frozen));
         }
-        Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            for ids in rows.live_chunks() {
-                let columns = rows.take(&ids)?;
-                let keys: Vec<ArrayRef> = key_columns.iter().map(|key| Arc::clone(&columns[*key])).collect();
-                let mut hashes = Vec::new();
-                hash_columns(&keys, ids.len(), &mut hashes);
-                take(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?)?;
-            }
-            Ok(())
-        }))
+        Ok(StateTableSnapshot::frozen(FrozenStore::new(&self.rows, &self.key_columns, max_parallelism)))
+    }
+
+    fn outlives_input(&self) -> bool {
+        false
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {

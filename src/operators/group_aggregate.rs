@@ -180,6 +180,10 @@ impl StateTable for GroupState {
         Ok(StateTableSnapshot::new(rows.into_iter().collect()))
     }
 
+    fn outlives_input(&self) -> bool {
+        false
+    }
+
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows()? {
             let timed = has_times(rows);

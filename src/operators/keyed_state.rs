@@ -12,8 +12,12 @@ use crate::types::{Batch, KeyGroup, KeyGroupRange};
 
 /// Rows of state under the names `key_group`, `column_1`, …
 pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    let mut all: Vec<ArrayRef> = vec![Arc::new(key_groups)];
-    all.extend(columns);
+    numbered_columns(Arc::new(key_groups), columns)
+}
+
+/// Columns after a first one that has the name `key_group`, whatever it says.
+pub(super) fn numbered_columns(first: ArrayRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    let all: Vec<ArrayRef> = std::iter::once(first).chain(columns).collect();
     let name = |index: usize| if index == 0 { "key_group".to_string() } else { format!("column_{index}") };
     let fields = all.iter().enumerate().map(|(index, column)| Field::new(name(index), column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

@@ -9,6 +9,7 @@ mod cut_batches;
 mod evaluation;
 mod expand;
 mod factory;
+mod frozen_store;
 mod group_aggregate;
 mod group_table;
 mod join;

@@ -319,6 +319,10 @@ impl StateTable for RowLists {
         }))
     }
 
+    fn outlives_input(&self) -> bool {
+        false
+    }
+
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
             let timed = has_times(&rows);

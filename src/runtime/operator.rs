@@ -111,6 +111,12 @@ pub trait StateTable {
     /// called once per old subtask.
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()>;
 
+    /// Whether it must stand in the checkpoints after all input has ended and the operator has finished. Not that of keys for which no
+    /// row can come any more: started again, the operator would have nothing to say about them.
+    fn outlives_input(&self) -> bool {
+        true
+    }
+
     /// Bytes held, for the memory manager.
     fn bytes(&self) -> usize;
 }

@@ -1,14 +1,37 @@
 //! A frozen table of state: taken in no time while the task waits at a barrier, written out while it goes on.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{FilterBuilder, cast};
+use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::error::Result;
 
 /// Takes the batches of a snapshot one by one.
 pub type TakeBatch<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
+
+/// Rows of a snapshot that do not change: later snapshots of the table have the same ones, so that they need not be written again.
+pub struct StatePiece<'a> {
+    /// Which rows these are: no other rows of the table have or had this number.
+    pub content: u64,
+    /// What does change, for each row: a Boolean column that says whether the row counts, then columns that come after those of `rows`.
+    /// None = all count, and there are no such columns.
+    pub beside: Option<RecordBatch>,
+    /// The rows, made when they are needed. Texts need not be views.
+    pub rows: &'a dyn Fn() -> Result<RecordBatch>,
+}
+
+/// Takes what a snapshot consists of, in order.
+pub trait StateSink {
+    /// Rows that are written with each snapshot.
+    fn rows(&mut self, rows: RecordBatch) -> Result<()>;
+
+    /// Rows that an earlier snapshot may have written.
+    fn piece(&mut self, piece: StatePiece<'_>) -> Result<()>;
+}
 
 /// State as it was at one moment, whatever happens to its table since: shared columns and copies of what is small.
 ///
@@ -16,6 +39,11 @@ pub type TakeBatch<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
 pub trait FrozenState: Send + Sync {
     /// Gives all rows, a batch at a time, so that a big table is never held twice. Called beside the task, perhaps more than once.
     fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()>;
+
+    /// Gives the same rows to be written: those that do not change apart.
+    fn write(&self, sink: &mut dyn StateSink) -> Result<()> {
+        self.for_each_batch(&mut |rows| sink.rows(rows))
+    }
 }
 
 impl<F: Fn(&mut TakeBatch<'_>) -> Result<()> + Send + Sync> FrozenState for F {
@@ -52,6 +80,11 @@ impl StateTableSnapshot {
         self.0.for_each_batch(&mut take)
     }
 
+    /// Gives all rows to be written.
+    pub fn write(&self, sink: &mut dyn StateSink) -> Result<()> {
+        self.0.write(sink)
+    }
+
     /// All rows at once: for what is small, and for restoring.
     pub fn rows(&self) -> Result<Vec<RecordBatch>> {
         let mut rows = Vec::new();
@@ -61,6 +94,49 @@ impl StateTableSnapshot {
         })?;
         Ok(rows)
     }
+}
+
+/// Stands in the metadata of the rows of a piece.
+const PIECE: &str = "piece";
+
+/// The rows of a piece as they are written: in a file they are known as such.
+pub(in crate::runtime) fn marked_as_piece(rows: &RecordBatch) -> Result<RecordBatch> {
+    let metadata = HashMap::from([(PIECE.to_string(), String::new())]);
+    Ok(rows.clone().with_schema(Arc::new(rows.schema_ref().as_ref().clone().with_metadata(metadata)))?)
+}
+
+/// Rows that were read, as they were given to be written: of a piece those that count, with what was beside them, and texts as views.
+pub(in crate::runtime) fn assemble(rows: RecordBatch, beside: Option<&RecordBatch>) -> Result<RecordBatch> {
+    if !rows.schema_ref().metadata().contains_key(PIECE) {
+        return Ok(rows);
+    }
+    let mut columns: Vec<ArrayRef> = rows.columns().iter().map(viewed).collect::<Result<_>>()?;
+    if let Some(beside) = beside {
+        columns.extend_from_slice(&beside.columns()[1..]);
+        let counts = beside.column(0).as_boolean();
+        if counts.true_count() < counts.len() {
+            let predicate = FilterBuilder::new(counts).optimize().build();
+            columns = columns.iter().map(|column| predicate.filter(column)).collect::<std::result::Result<_, _>>()?;
+        }
+    }
+    let name = |index: usize| {
+        rows.schema_ref().fields().get(index).map_or_else(|| format!("column_{index}"), |field| field.name().clone())
+    };
+    let fields = columns.iter().enumerate().map(|(index, column)| Field::new(name(index), column.data_type().clone(), true));
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?)
+}
+
+/// Texts as views, as everywhere outside of files.
+fn viewed(column: &ArrayRef) -> Result<ArrayRef> {
+    let values = match column.data_type() {
+        DataType::Dictionary(_, values) => values,
+        plain => plain,
+    };
+    Ok(match values {
+        DataType::Utf8 => cast(column, &DataType::Utf8View)?,
+        DataType::Binary => cast(column, &DataType::BinaryView)?,
+        _ => Arc::clone(column),
+    })
 }
 
 impl fmt::Debug for StateTableSnapshot {

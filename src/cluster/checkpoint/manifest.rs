@@ -1,7 +1,7 @@
 //! The manifest of a checkpoint, `_metadata`: what it consists of. Written last, whole or not at all; without it there is no checkpoint.
 //!
 //! ```text
-//!   {"format":"flott checkpoint","version":1,"bytes":1234,"sha256":"…"}      one line
+//!   {"format":"flott checkpoint","version":2,"bytes":1234,"sha256":"…"}      one line
 //!   {"job":"…","checkpoint":7,…}                                            as many bytes, with that digest
 //! ```
 
@@ -20,8 +20,10 @@ use crate::types::{CheckpointId, JobId, OperatorId};
 pub const METADATA_FILE: &str = "_metadata";
 
 const FORMAT: &str = "flott checkpoint";
-/// The version that is written. Older ones are read where a newer reader knows them.
-const VERSION: u32 = 1;
+/// The version that is written. Since 2, checkpoints have files in common.
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST_VERSION: u32 = 1;
 
 /// The first line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -94,6 +96,11 @@ impl Manifest {
         self.tasks().flat_map(|task| &task.operators).any(|operator| !operator.committables.is_empty())
     }
 
+    /// The files that it may have in common with other checkpoints of the job, relative to its directory.
+    pub fn shared_files(&self) -> impl Iterator<Item = &str> {
+        self.tasks().flat_map(TaskState::shared_files)
+    }
+
     fn encode(&self) -> Result<Vec<u8>> {
         let internal = |error: serde_json::Error| Error::internal(format!("a manifest cannot be written: {error}"));
         let body = serde_json::to_vec(self).map_err(internal)?;
@@ -111,8 +118,8 @@ impl Manifest {
         if header.format != FORMAT {
             return Err(format!("its format is '{}'", header.format));
         }
-        if header.version != VERSION {
-            return Err(format!("its version is {}, this program reads {VERSION}", header.version));
+        if !(OLDEST_VERSION..=VERSION).contains(&header.version) {
+            return Err(format!("its version is {}, this program reads {OLDEST_VERSION} to {VERSION}", header.version));
         }
         let body = &file[end + 1..];
         if body.len() != header.bytes {
@@ -188,14 +195,14 @@ pub(super) mod tests {
     fn torn_changed_and_foreign_manifests_are_refused() {
         let whole = manifest().encode().unwrap();
         let changed = String::from_utf8(whole.clone()).unwrap().replace("\"checkpoint\":3", "\"checkpoint\":4");
-        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":1", "\"version\":2", 1);
+        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":2", "\"version\":3", 1);
         let cases: [(&[u8], &str); 6] = [
             (b"", "it has no header"),
             (b"{\"a\":1}\n", "it has no header"),
             (&whole[..whole.len() - 5], "bytes of"),
             (&whole[..20], "it has no header"),
             (changed.as_bytes(), "do not fit their digest"),
-            (newer.as_bytes(), "its version is 2"),
+            (newer.as_bytes(), "its version is 3"),
         ];
         for (file, why) in cases {
             let refused = Manifest::decode(file).unwrap_err();

@@ -4,6 +4,7 @@
 //!   due ─▶ trigger (sources) ─▶ acknowledged by all ─▶ manifest (beside) ─▶ tasks are told ─▶ sinks are committed (beside) ─▶ old ones deleted
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::{Answer, Handle, MainThread, Reply};
 use crate::runtime::Environment;
 use crate::runtime::checkpoint::{
-    CheckpointBarrier, CheckpointKind, CheckpointStore, FINISHED_DIRECTORY, StateLocation, TaskState, resolve,
+    CheckpointBarrier, CheckpointKind, CheckpointStore, FINISHED_DIRECTORY, StateLocation, TaskState, resolve, shared_directory,
 };
 use crate::runtime::task::ExecutionAttemptId;
 use crate::types::{CheckpointId, SubtaskIndex};
@@ -142,6 +143,7 @@ impl JobMaster {
         let manifest = Arc::clone(&checkpoint.manifest);
         self.sources.completed(|operator, subtask| splits_received(&manifest, operator, subtask));
         let superfluous = self.checkpoints.completed(checkpoint.clone());
+        let retained: Vec<_> = self.checkpoints.retained().map(|checkpoint| Arc::clone(&checkpoint.manifest)).collect();
         if barrier.kind.stops() {
             self.stopped_with = Some(checkpoint.directory.clone());
         }
@@ -156,7 +158,7 @@ impl JobMaster {
                         note_committed(&environment, &directory);
                     }
                     claimed.iter().for_each(|earlier| discard(&environment, earlier));
-                    superfluous.iter().for_each(|old| discard(&environment, &old.directory));
+                    discard_superfluous(&environment, &superfluous, &retained);
                 }
                 Ok((committers, committed))
             },
@@ -247,10 +249,12 @@ impl JobMaster {
     /// Deletes what was written for a checkpoint that failed.
     fn discard_beside(&self, barrier: CheckpointBarrier, main: &MainThread<Self>) {
         let Ok(directory) = self.location.directory(barrier) else { return };
+        let shared = format!("{}/{}", self.location.job_directory(), shared_directory(barrier.id));
         let environment = Arc::clone(&self.services.environment);
         main.run_blocking(
             move || {
                 discard(&environment, &directory);
+                discard(&environment, &shared);
                 Ok(())
             },
             |_, _, _| {},
@@ -342,6 +346,21 @@ fn copy_finished(
         section.file = file;
     }
     Ok(())
+}
+
+/// Deletes checkpoints, and of what they share with others that which no retained one has.
+fn discard_superfluous(environment: &Environment, superfluous: &[CompletedCheckpoint], retained: &[Arc<Manifest>]) {
+    let wanted: BTreeSet<&str> = retained.iter().flat_map(|manifest| manifest.shared_files()).collect();
+    for old in superfluous {
+        discard(environment, &old.directory);
+        let files: BTreeSet<&str> = old.manifest.shared_files().filter(|file| !wanted.contains(file)).collect();
+        if let Some((parent, name)) = old.directory.rsplit_once('/')
+            && !files.is_empty()
+            && let Ok(store) = CheckpointStore::open(&*environment.stores, parent)
+        {
+            let _ = store.delete(files.into_iter().map(|file| resolve(name, file)));
+        }
+    }
 }
 
 /// Deletes a checkpoint. That it cannot be deleted harms nobody. Blocks.

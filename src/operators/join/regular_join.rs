@@ -353,13 +353,6 @@ impl Operator for RegularJoin {
         output.watermark(watermark)
     }
 
-    /// No row comes any more, for none of its keys: what it kept need not stand in the checkpoints that follow.
-    fn finish(&mut self, _output: &mut dyn Output) -> Result<()> {
-        self.left.forget();
-        self.right.forget();
-        Ok(())
-    }
-
     fn next_processing_timer(&self) -> Option<i64> {
         self.left.next_timer().into_iter().chain(self.right.next_timer()).min()
     }

@@ -9,9 +9,10 @@ use arrow::datatypes::{DataType, UInt32Type};
 use super::key_groups::{JoinKeys, columns_at};
 use super::row_lookup::RowLookup;
 use crate::error::Result;
+use crate::operators::frozen_store::FrozenStore;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::state_ttl::{RowTtl, has_times, split_times, with_times};
-use crate::runtime::state::{RowAttribute, RowId, RowStore};
+use crate::runtime::state::{RowAttribute, RowId, RowStore, StoredChunk};
 use crate::runtime::{StateTable, StateTableSnapshot, TakeBatch};
 use crate::types::{KeyGroupRange, Schema, hash_columns};
 
@@ -137,15 +138,6 @@ impl JoinSide {
         }
     }
 
-    /// Lets go of all rows, when no more come.
-    pub(super) fn forget(&mut self) {
-        self.rows.clear();
-        self.unlinked = false;
-        if let Some(ttl) = &mut self.ttl {
-            ttl.clear();
-        }
-    }
-
     /// Makes room for this many keys.
     pub(super) fn resize(&mut self, num_keys: usize) {
         if self.heads.len() < num_keys {
@@ -242,7 +234,7 @@ impl JoinSide {
         if !std::mem::take(&mut self.unlinked) {
             return Ok(());
         }
-        let chunks: Vec<Vec<RowId>> = self.rows.live_chunks().collect();
+        let chunks: Vec<Vec<RowId>> = self.rows.chunks().iter().map(StoredChunk::live).collect();
         for ids in chunks {
             let columns = self.rows.take(&ids)?;
             let mut keys = Vec::new();
@@ -265,22 +257,29 @@ pub(super) fn take_rows(columns: &[ArrayRef], rows: &[u32]) -> Result<Vec<ArrayR
 
 impl StateTable for JoinSide {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (rows, partners) = (self.rows.clone(), self.partners.clone());
-        let (keys, max_parallelism) = (self.keys.clone(), self.max_parallelism);
-        let times = self.ttl.as_ref().map(RowTtl::frozen);
+        let frozen = FrozenStore::new(&self.rows, &self.keys, self.max_parallelism);
+        let Some(times) = self.ttl.as_ref().map(RowTtl::frozen) else {
+            return Ok(StateTableSnapshot::frozen(FrozenStore { changing: self.partners.clone(), ..frozen }));
+        };
+        let FrozenStore { store: rows, keys, max_parallelism, .. } = frozen;
+        let partners = self.partners.clone();
         Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            for ids in rows.live_chunks() {
+            for ids in rows.chunks().iter().map(StoredChunk::live) {
                 let mut columns = rows.take(&ids)?;
                 let mut hashes = Vec::new();
                 hash_columns(&columns_at(&columns, &keys), ids.len(), &mut hashes);
                 if let Some(partners) = &partners {
                     columns.push(Arc::new(UInt32Array::from_iter_values(ids.iter().map(|id| partners.get(*id)))));
                 }
-                let times = times.as_ref().map(|times| times.of(&ids));
-                take(with_times(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?, times)?)?;
+                let rows = state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?;
+                take(with_times(rows, Some(times.of(&ids)))?)?;
             }
             Ok(())
         }))
+    }
+
+    fn outlives_input(&self) -> bool {
+        false
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {

@@ -92,6 +92,10 @@ impl StateTable for Partitions {
         Ok(StateTableSnapshot::new(rows.into_iter().collect()))
     }
 
+    fn outlives_input(&self) -> bool {
+        false
+    }
+
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
             let rows: Batch = rows_in_range(&rows, range)?;

@@ -297,6 +297,10 @@ impl StateTable for EarliestTable {
         Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, columns)?, times)?]))
     }
 
+    fn outlives_input(&self) -> bool {
+        false
+    }
+
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
             let timed = has_times(&rows);

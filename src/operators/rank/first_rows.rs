@@ -120,6 +120,10 @@ impl StateTable for KnownKeys {
         Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, self.keys.keys(&groups)?)?, times)?]))
     }
 
+    fn outlives_input(&self) -> bool {
+        false
+    }
+
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
             let timed = has_times(&rows);

@@ -13,6 +13,7 @@ use super::table::FrozenRows;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::change_rows::{ChangeRows, rows_then_watermark};
+use crate::operators::frozen_store::FrozenStore;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowId, RowStore};
@@ -231,6 +232,10 @@ impl Operator for LastRows {
 /// Where rows are kept: the rows. Else: keys, and times if there is a rowtime.
 impl StateTable for LastTable {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
+        if let (Some(rows), None) = (&self.rows, &self.ttl) {
+            let frozen = FrozenStore::new(&rows.store, &self.partition_keys, self.max_parallelism);
+            return Ok(StateTableSnapshot::frozen(frozen));
+        }
         let groups = self.groups.groups();
         let key_groups = key_groups_of(groups.iter().map(|group| self.groups.hash(*group)), self.max_parallelism);
         let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
@@ -248,6 +253,10 @@ impl StateTable for LastTable {
             columns.push(Arc::new(Int64Array::from_iter_values(times)));
         }
         Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, columns)?, written)?]))
+    }
+
+    fn outlives_input(&self) -> bool {
+        false
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {

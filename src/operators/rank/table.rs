@@ -18,6 +18,7 @@ use super::ranked_list::{Entry, RankedList};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
+use crate::operators::frozen_store::FrozenStore;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::state_ttl::{KeyTtl, RowTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowAttribute, RowId, RowStore};
@@ -41,6 +42,8 @@ pub(in crate::operators) struct RankTable<K> {
     /// The last number of each partition, where it comes from a column.
     ends: Vec<u64>,
     store: RowStore,
+    /// The same number for each of its rows.
+    row_ends: Option<RowAttribute<i64>>,
     /// Of rows that can be taken back, their hashes.
     row_hashes: Option<RowAttribute<u64>>,
     key_bytes: usize,
@@ -71,6 +74,7 @@ impl<K: RankKey> RankTable<K> {
             lists: Vec::new(),
             ends: Vec::new(),
             store: RowStore::new(&types)?,
+            row_ends: matches!(spec.rank.range.end, RankEnd::Column(_)).then(|| RowAttribute::new(0)),
             row_hashes: (spec.strategy == RankStrategy::Retract).then(|| RowAttribute::new(0)),
             key_bytes: 0,
             list_bytes: 0,
@@ -326,6 +330,10 @@ impl<K: RankKey> RankTable<K> {
             let columns = batch.columns().iter().map(|column| compute::take(column, &indices, None));
             self.store.append(&columns.collect::<std::result::Result<Vec<_>, _>>()?, added.len(), &mut ids)?;
         }
+        if let Some(row_ends) = &mut self.row_ends {
+            let end_of = |row: &u32| self.ends[self.group_of_row[*row as usize] as usize];
+            added.iter().zip(&ids).for_each(|(row, id)| row_ends.set(*id, end_of(row) as i64));
+        }
         if let Some(known) = &mut self.row_hashes {
             hash_columns(batch.columns(), batch.num_rows(), &mut row_hashes);
             added.iter().zip(&ids).for_each(|(row, id)| known.set(*id, row_hashes[*row as usize]));
@@ -377,6 +385,9 @@ impl<K: RankKey> RankTable<K> {
         if let Some(hashes) = &mut self.row_hashes {
             hashes.release(&chunks);
         }
+        if let Some(row_ends) = &mut self.row_ends {
+            row_ends.release(&chunks);
+        }
         let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
         self.groups.remove(&empty);
         if let Some(ttl) = &mut self.ttl {
@@ -393,6 +404,16 @@ impl<K: RankKey> RankTable<K> {
             self.dropped.push(entry.id);
         }
         self.list_bytes += list.heap_bytes();
+    }
+
+    /// All rows as they are now, as cheap as can be: key group, columns, and the partition's end where a column says it. Those of a partition
+    /// come in the order of their arrival, which is that of rows with one key.
+    pub(in crate::operators) fn frozen_rows(&self) -> StateTableSnapshot {
+        if self.ttl.is_some() || self.row_ttl.is_some() || self.latest_of_ties {
+            return StateTableSnapshot::frozen(self.frozen());
+        }
+        let rows = FrozenStore::new(&self.store, &self.partition_keys, self.max_parallelism);
+        StateTableSnapshot::frozen(FrozenStore { constant: self.row_ends.clone(), ..rows })
     }
 
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
@@ -471,6 +492,7 @@ impl<K: RankKey> RankTable<K> {
             + ends
             + self.store.bytes()
             + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
+            + self.row_ends.as_ref().map_or(0, RowAttribute::bytes)
             + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
             + self.row_ttl.as_ref().map_or(0, RowTtl::bytes)
     }

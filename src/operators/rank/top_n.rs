@@ -83,7 +83,11 @@ impl<K: RankKey> Operator for TopN<K> {
 
 impl<K: RankKey> StateTable for RankTable<K> {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        Ok(StateTableSnapshot::frozen(self.frozen()))
+        Ok(self.frozen_rows())
+    }
+
+    fn outlives_input(&self) -> bool {
+        false
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {

@@ -85,12 +85,6 @@ impl RowTtl {
         self.written.get(id) == NEVER
     }
 
-    /// Forgets all rows.
-    pub(in crate::operators) fn clear(&mut self) {
-        self.written = RowAttribute::new(NEVER);
-        self.slices.entries.clear();
-    }
-
     /// When [`Self::tick`] has something to give.
     pub(in crate::operators) fn next_timer(&self) -> Option<i64> {
         self.slices.next_sweep()

@@ -3,6 +3,7 @@
 //! ```text
 //!   <execution.checkpointing.dir>/<job id>/chk-7/_metadata                 the manifest, written last
 //!                                         /chk-7/<vertex>-<subtask>.arrow  state of one subtask
+//!                                         /shared/7/<vertex>-<subtask>.arrow  what checkpoint 7 wrote and later ones have too
 //!                                         /finished/…                      last state of subtasks that have finished
 //!   <execution.checkpointing.savepoint-dir>/savepoint-<job>-<n>/…          the same, with all that it needs
 //! ```
@@ -12,13 +13,19 @@ use super::{CheckpointBarrier, MEMORY_SCHEME};
 use crate::config::{CHECKPOINT_DIR, Configuration, SAVEPOINT_DIR};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::task::ExecutionAttemptId;
-use crate::types::JobId;
+use crate::types::{CheckpointId, JobId};
 
 /// Where the last state of finished subtasks lies, beside the checkpoints of the job.
 pub const FINISHED_DIRECTORY: &str = "finished";
 
 /// Written and deleted to see whether that can be done.
 const PROBE_FILE: &str = "probe";
+
+/// Where what several checkpoints have lies, beside them: a directory for each checkpoint that wrote some of it.
+pub const SHARED_DIRECTORY: &str = "shared";
+
+/// How the names of such files begin, relative to the directory of a checkpoint.
+pub(super) const SHARED_PREFIX: &str = "../shared/";
 
 /// How much of a job's id stands in the name of a savepoint.
 const JOB_PREFIX: usize = 12;
@@ -95,6 +102,16 @@ pub(super) fn file_of(attempt: ExecutionAttemptId, barrier: Option<CheckpointBar
         Some(_) => format!("{vertex}-{subtask}.arrow"),
         None => format!("../{FINISHED_DIRECTORY}/{vertex}-{subtask}-{attempt}.arrow"),
     }
+}
+
+/// The file of what a subtask writes for a checkpoint and for those that follow, relative to the checkpoint's directory.
+pub(super) fn shared_file_of(attempt: ExecutionAttemptId, checkpoint: CheckpointId) -> String {
+    format!("{SHARED_PREFIX}{checkpoint}/{}-{}.arrow", attempt.vertex, attempt.subtask)
+}
+
+/// The directory, within that of the job, of what a checkpoint wrote for itself and those that follow.
+pub fn shared_directory(checkpoint: CheckpointId) -> String {
+    format!("{SHARED_DIRECTORY}/{checkpoint}")
 }
 
 /// A file that is named relative to the directory `name` of a checkpoint, as a path from where that directory lies.

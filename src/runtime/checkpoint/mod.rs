@@ -5,18 +5,23 @@
 //!   TaskRestore (in the descriptor) ─▶ read_task (before the task starts) ─▶ RestoredTask ─▶ StateTable::restore
 //! ```
 //!
+//! Rows that do not change are written once, into a file that later checkpoints refer to ([`KnownPieces`]).
+//!
 //! What a checkpoint consists of is decided by the coordinator in the JobMaster; here is only the part of one task.
 
 mod barrier;
 mod location;
+mod pieces;
 mod reader;
 mod snapshot;
 mod state;
 mod store;
+mod table_writer;
 mod writer;
 
 pub use barrier::{CheckpointBarrier, CheckpointKind};
-pub use location::{FINISHED_DIRECTORY, StateLocation, resolve};
+pub use location::{FINISHED_DIRECTORY, StateLocation, resolve, shared_directory};
+pub use pieces::KnownPieces;
 pub use reader::{RestoredOperator, RestoredTask, read_task};
 pub use snapshot::{CheckpointResponder, OperatorSnapshot, TaskSnapshot};
 pub use state::{OperatorRestore, OperatorState, StateSection, TableState, TaskRestore, TaskState};

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::store::{CheckpointStore, Stores};
 use super::{StateSection, TaskRestore, resolve};
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::{FrozenState, StateTableSnapshot, TakeBatch};
+use crate::runtime::{FrozenState, StateTableSnapshot, TakeBatch, assemble};
 use crate::types::{CheckpointId, OperatorId, Watermark};
 
 /// What an operator starts from.
@@ -41,8 +41,10 @@ pub fn read_task(stores: &dyn Stores, restore: &TaskRestore) -> Result<RestoredT
         let mut tables = Vec::new();
         for table in &operator.tables {
             for section in &table.sections {
-                let encoded = sections.read(section).map_err(|error| error.in_operator(table.name.clone()))?;
-                tables.push((table.name.clone(), StateTableSnapshot::frozen(encoded)));
+                let in_table = |error: Error| error.in_operator(table.name.clone());
+                let rows = sections.read(section).map_err(in_table)?;
+                let beside = section.beside.as_ref().map(|beside| sections.read(beside)).transpose().map_err(in_table)?;
+                tables.push((table.name.clone(), StateTableSnapshot::frozen(EncodedRows { rows, beside })));
             }
         }
         let restored = RestoredOperator { output_watermark: Watermark(operator.output_watermark), tables };
@@ -60,7 +62,7 @@ struct Sections<'a> {
 }
 
 impl Sections<'_> {
-    fn read(&mut self, section: &StateSection) -> Result<EncodedRows> {
+    fn read(&mut self, section: &StateSection) -> Result<Bytes> {
         let store = match &self.store {
             Some(store) => store,
             None => self.store.insert(CheckpointStore::open(self.stores, self.parent)?),
@@ -76,7 +78,7 @@ impl Sections<'_> {
             let detail = format!("{} bytes from {} do not fit their checksum", section.bytes, section.offset);
             return Err(damaged(message).with_detail(detail));
         }
-        Ok(EncodedRows(bytes))
+        Ok(bytes)
     }
 }
 
@@ -95,13 +97,19 @@ fn damaged(message: String) -> Error {
     Error::new(ErrorKind::NotRestorable, message).with_hint("restore another checkpoint, or start the job anew")
 }
 
-/// Rows as they stand in a file.
-struct EncodedRows(Bytes);
+/// Rows as they stand in files.
+struct EncodedRows {
+    rows: Bytes,
+    /// What changed of them since they were written.
+    beside: Option<Bytes>,
+}
 
 impl FrozenState for EncodedRows {
     fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
-        for batch in StreamReader::try_new(Cursor::new(&self.0), None)? {
-            take(batch?)?;
+        let mut beside = self.beside.as_ref().map(|beside| StreamReader::try_new(Cursor::new(beside), None)).transpose()?;
+        for rows in StreamReader::try_new(Cursor::new(&self.rows), None)? {
+            let beside = beside.as_mut().and_then(Iterator::next).transpose()?;
+            take(assemble(rows?, beside.as_ref())?)?;
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::location::SHARED_PREFIX;
 use crate::runtime::Committable;
 use crate::types::{CheckpointId, OperatorId};
 
-/// A piece of a file that holds rows of one table: an Arrow IPC stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A stretch of a file that holds rows of one table: an Arrow IPC stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSection {
     /// The file, relative to the checkpoint's directory.
     pub file: String,
@@ -23,6 +24,9 @@ pub struct StateSection {
     pub first_group: u16,
     /// Highest key group of its rows.
     pub last_group: u16,
+    /// Its rows may be those of an earlier checkpoint: what changes of them, if anything does. See `StatePiece`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<StateSection>>,
 }
 
 /// Where a table was written.
@@ -64,9 +68,15 @@ impl TaskState {
         self.sections().map(|section| section.bytes).sum()
     }
 
-    /// All pieces of files.
+    /// All stretches of files.
     pub fn sections(&self) -> impl Iterator<Item = &StateSection> {
-        self.operators.iter().flat_map(|operator| &operator.tables).flat_map(|table| &table.sections)
+        let sections = self.operators.iter().flat_map(|operator| &operator.tables).flat_map(|table| &table.sections);
+        sections.flat_map(|section| std::iter::once(section).chain(section.beside.as_deref()))
+    }
+
+    /// The files that lie in the directory for what several checkpoints have, relative to that of a checkpoint.
+    pub fn shared_files(&self) -> impl Iterator<Item = &str> {
+        self.sections().map(|section| section.file.as_str()).filter(|file| file.starts_with(SHARED_PREFIX))
     }
 }
 

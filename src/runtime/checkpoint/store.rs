@@ -3,13 +3,13 @@
 //! All of it blocks: it runs on threads beside tasks and endpoints. A file is there whole or not at all.
 
 use std::fmt;
-use std::io::Write;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::executor::block_on;
+use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub const MEMORY_SCHEME: &str = "memory://";
 
 /// Bytes that are gathered before they are handed to the store.
-const PART_BYTES: usize = 8 << 20;
+const PART_BYTES: usize = 4 << 20;
 
 /// The storage of a process. The seam for those who want another one: a simulation whose storage fails, say.
 pub trait Stores: Send + Sync + fmt::Debug {
@@ -150,10 +150,20 @@ impl CheckpointStore {
             .collect())
     }
 
+    /// Deletes files. One that is not there is no error.
+    pub fn delete(&self, files: impl IntoIterator<Item = String>) -> Result<()> {
+        let files: Vec<_> = files.into_iter().map(|file| Ok(Path::from(file))).collect();
+        self.delete_all("", futures::stream::iter(files).boxed())
+    }
+
     /// Deletes all files below a directory. One that is not there is no error.
     pub fn delete_directory(&self, name: &str) -> Result<()> {
+        let files = self.store.list(Some(&Path::from(name))).map(|found| found.map(|file| file.location)).boxed();
+        self.delete_all(name, files)
+    }
+
+    fn delete_all(&self, name: &str, files: BoxStream<'static, object_store::Result<Path>>) -> Result<()> {
         block_on(async {
-            let files = self.store.list(Some(&Path::from(name))).map(|found| found.map(|file| file.location)).boxed();
             let mut deleted = self.store.delete_stream(files);
             while let Some(result) = deleted.next().await {
                 match result {
@@ -187,13 +197,28 @@ impl Upload {
         self.written
     }
 
-    fn send_part(&mut self) -> std::result::Result<(), object_store::Error> {
-        let part = std::mem::take(&mut self.buffer);
+    /// Adds bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written += bytes.len() as u64;
+        if self.buffer.len() + bytes.len() > PART_BYTES && !self.buffer.is_empty() {
+            self.send_part()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn send_part(&mut self) -> Result<()> {
+        let part = Bytes::from(std::mem::take(&mut self.buffer));
         let parts = match &mut self.parts {
-            Some(parts) => parts,
-            none => none.insert(block_on(self.store.store.put_multipart(&Path::from(self.file.as_str())))?),
+            Some(parts) => Ok(parts),
+            none => block_on(self.store.store.put_multipart(&Path::from(self.file.as_str()))).map(|parts| none.insert(parts)),
         };
-        block_on(parts.put_part(part.into()))
+        let sent = parts.and_then(|parts| block_on(parts.put_part(part.clone().into())));
+        sent.map_err(|cause| self.store.failed("write", &self.file, cause))?;
+        // The same memory serves for the next part: new memory costs as much as the copy.
+        self.buffer = Vec::from(part);
+        self.buffer.clear();
+        Ok(())
     }
 
     /// The file is whole.
@@ -201,10 +226,11 @@ impl Upload {
         if self.parts.is_none() {
             return self.store.put(&self.file, std::mem::take(&mut self.buffer));
         }
-        let rest = if self.buffer.is_empty() { Ok(()) } else { self.send_part() };
+        if !self.buffer.is_empty() {
+            self.send_part()?;
+        }
         let parts = self.parts.as_mut().expect("checked above");
-        let completed = rest.and_then(|()| block_on(parts.complete()).map(drop));
-        completed.map_err(|cause| self.store.failed("write", &self.file, cause))?;
+        block_on(parts.complete()).map_err(|cause| self.store.failed("write", &self.file, cause))?;
         self.parts = None;
         Ok(())
     }
@@ -216,20 +242,5 @@ impl Drop for Upload {
         if let Some(mut parts) = self.parts.take() {
             let _ = block_on(parts.abort());
         }
-    }
-}
-
-impl Write for Upload {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        self.written += bytes.len() as u64;
-        if self.buffer.len() >= PART_BYTES {
-            self.send_part().map_err(std::io::Error::other)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -1,154 +1,149 @@
-//! From the frozen state of a task to a file: every table as Arrow IPC streams, one after another.
+//! From the frozen state of a task to files: every table as Arrow IPC streams, one after another; rows that do not change in a file that later
+//! checkpoints share.
 
-use std::io::Write;
+use std::collections::BTreeSet;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType as ArrowType, SchemaRef, UInt16Type};
-use arrow::ipc::writer::StreamWriter;
+use arrow::array::RecordBatch;
 
-use super::location::file_of;
-use super::store::{CheckpointStore, Stores, Upload};
-use super::{OperatorState, StateLocation, StateSection, TableState, TaskSnapshot, TaskState, resolve};
-use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::StateTableSnapshot;
+use super::location::{file_of, shared_file_of};
+use super::pieces::PieceId;
+use super::store::{CheckpointStore, Stores};
+use super::table_writer::{OpenSection, StateFile};
+use super::{KnownPieces, OperatorState, StateLocation, StateSection, TableState, TaskSnapshot, TaskState, resolve};
+use crate::error::Result;
 use crate::runtime::task::ExecutionAttemptId;
+use crate::runtime::{StatePiece, StateSink, marked_as_piece};
+use crate::types::OperatorId;
 
-/// Writes the frozen state of a task where the checkpoints of its job lie, and says where. Blocks.
+/// Writes the frozen state of a task where the checkpoints of its job lie, and says where. Rows that are among the `known` ones are not written
+/// again, unless it is for a savepoint, which has all that it needs, or for the last state of the task. Gives what is known once this
+/// checkpoint is complete. Blocks.
 pub fn write_task(
     stores: &dyn Stores,
     location: &StateLocation,
     attempt: ExecutionAttemptId,
     snapshot: TaskSnapshot,
-) -> Result<TaskState> {
+    known: &KnownPieces,
+) -> Result<(TaskState, KnownPieces)> {
     let (parent, name) = match snapshot.barrier {
         Some(barrier) => (location.parent(barrier)?, location.name(barrier)),
         None => (location.job_directory(), String::new()),
     };
     let store = CheckpointStore::create(stores, &parent)?;
-    let file = file_of(attempt, snapshot.barrier);
-    let mut writer = TaskWriter { upload: store.upload(&resolve(&name, &file)), file };
+    let open = |file: String| StateFile::new(store.upload(&resolve(&name, &file)), file);
+    let shares = snapshot.barrier.filter(|barrier| !barrier.kind.stops());
+    let mut writer = TaskWriter {
+        own: open(file_of(attempt, snapshot.barrier)),
+        shared: shares.map(|barrier| open(shared_file_of(attempt, barrier.id))),
+        known,
+        worn: known.worn_files(),
+        pieces: KnownPieces::default(),
+    };
     let mut operators = Vec::with_capacity(snapshot.operators.len());
     for operator in snapshot.operators {
-        let table = |(name, rows): (&'static str, StateTableSnapshot)| {
-            Ok(TableState { name: name.to_string(), sections: writer.table(&rows)? })
-        };
+        let mut tables = Vec::with_capacity(operator.tables.len());
+        for (name, rows) in operator.tables {
+            let mut table =
+                TableWriter { task: &mut writer, operator: operator.operator, name, sections: Vec::new(), open: None };
+            rows.write(&mut table)?;
+            tables.push(TableState { name: name.to_string(), sections: table.finish()? });
+        }
         operators.push(OperatorState {
             operator: operator.operator,
             output_watermark: operator.output_watermark.0,
-            tables: operator.tables.into_iter().map(table).collect::<Result<_>>()?,
+            tables,
             committables: operator.committables,
         });
     }
-    if writer.upload.written() > 0 {
-        writer.upload.complete()?;
-    }
+    let pieces = writer.complete()?;
     let TaskSnapshot { input_watermark, splits_received, .. } = snapshot;
-    Ok(TaskState { input_watermark: input_watermark.0, splits_received, operators })
+    Ok((TaskState { input_watermark: input_watermark.0, splits_received, operators }, pieces))
 }
 
-/// The file of a task in the making.
-struct TaskWriter {
-    upload: Upload,
-    file: String,
+/// The files of a task in the making.
+struct TaskWriter<'a> {
+    /// What this checkpoint alone has.
+    own: StateFile,
+    /// What later ones may have too; none = nobody shares.
+    shared: Option<StateFile>,
+    known: &'a KnownPieces,
+    /// Files that are not referred to any more.
+    worn: BTreeSet<&'a str>,
+    /// What this checkpoint has of what can be shared.
+    pieces: KnownPieces,
 }
 
-/// Rows of one schema in the making.
-struct OpenSection {
-    schema: SchemaRef,
-    section: StateSection,
-    writer: StreamWriter<Vec<u8>>,
-    checksum: crc32fast::Hasher,
-}
-
-impl TaskWriter {
-    /// Writes a table: a section for each stretch of batches with the same columns.
-    fn table(&mut self, rows: &StateTableSnapshot) -> Result<Vec<StateSection>> {
-        let mut sections = Vec::new();
-        let mut open: Option<OpenSection> = None;
-        rows.for_each_batch(|batch| {
-            if batch.num_rows() == 0 {
-                return Ok(());
-            }
-            if let Some(other) = open.take_if(|open| open.schema != batch.schema()) {
-                sections.push(self.close(other)?);
-            }
-            let section = match &mut open {
-                Some(section) => section,
-                none => none.insert(self.open(batch.schema())?),
-            };
-            section.add(&batch)?;
-            section.hand_over(&mut self.upload)
-        })?;
-        if let Some(last) = open {
-            sections.push(self.close(last)?);
-        }
-        Ok(sections)
-    }
-
-    fn open(&self, schema: SchemaRef) -> Result<OpenSection> {
-        let section = StateSection {
-            file: self.file.clone(),
-            offset: self.upload.written(),
-            bytes: 0,
-            checksum: 0,
-            rows: 0,
-            first_group: u16::MAX,
-            last_group: 0,
+impl TaskWriter<'_> {
+    /// The rows of a piece, as an earlier checkpoint wrote them, or written now.
+    fn section_of(&mut self, id: PieceId, piece: &StatePiece<'_>) -> Result<StateSection> {
+        let rows = || marked_as_piece(&(piece.rows)()?);
+        let Some(shared) = &mut self.shared else { return self.own.section(&rows()?) };
+        let known = self.known.section(&id).filter(|section| !self.worn.contains(section.file.as_str()));
+        let section = match known {
+            Some(section) => section.clone(),
+            None => shared.section(&rows()?)?,
         };
-        let writer = StreamWriter::try_new(Vec::new(), &schema)?;
-        Ok(OpenSection { schema, section, writer, checksum: crc32fast::Hasher::new() })
+        self.pieces.add(id, section.clone());
+        Ok(section)
     }
 
-    fn close(&mut self, mut open: OpenSection) -> Result<StateSection> {
-        open.writer.finish()?;
-        open.hand_over(&mut self.upload)?;
-        open.section.bytes = self.upload.written() - open.section.offset;
-        open.section.checksum = open.checksum.finalize();
-        Ok(open.section)
+    fn complete(mut self) -> Result<KnownPieces> {
+        self.own.complete()?;
+        let written = self.shared.as_ref().map(|shared| (shared.name().to_string(), shared.written()));
+        self.shared.map_or(Ok(()), StateFile::complete)?;
+        self.pieces.finish(self.known, written);
+        Ok(self.pieces)
     }
 }
 
-impl OpenSection {
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let groups =
-            batch.column(0).as_primitive_opt::<UInt16Type>().ok_or_else(|| Error::internal("state without key groups"))?;
-        let (first, last) =
-            groups.values().iter().fold((u16::MAX, 0), |(first, last), group| (first.min(*group), last.max(*group)));
-        self.section.first_group = self.section.first_group.min(first);
-        self.section.last_group = self.section.last_group.max(last);
-        self.section.rows += batch.num_rows() as u64;
-        let columns: Vec<ArrayRef> = batch.columns().iter().map(compact).collect();
-        let batch = RecordBatch::try_new(batch.schema(), columns)?;
-        Ok(self.writer.write(&batch)?)
+/// A table in the making: a section for each stretch of batches with the same columns, and for each piece.
+struct TableWriter<'a, 'b> {
+    task: &'a mut TaskWriter<'b>,
+    operator: OperatorId,
+    name: &'static str,
+    sections: Vec<StateSection>,
+    open: Option<OpenSection>,
+}
+
+impl TableWriter<'_, '_> {
+    fn close(&mut self) -> Result<()> {
+        if let Some(open) = self.open.take() {
+            self.sections.push(open.close(&mut self.task.own)?);
+        }
+        Ok(())
     }
 
-    /// Moves what was encoded so far into the file.
-    fn hand_over(&mut self, upload: &mut Upload) -> Result<()> {
-        let encoded = self.writer.get_mut();
-        self.checksum.update(encoded);
-        upload.write_all(encoded).map_err(|cause| match cause.downcast::<object_store::Error>() {
-            Ok(cause) => Error::new(ErrorKind::Io, cause.to_string()),
-            Err(cause) => Error::from(cause),
-        })?;
-        encoded.clear();
+    fn finish(mut self) -> Result<Vec<StateSection>> {
+        self.close()?;
+        Ok(self.sections)
+    }
+}
+
+impl StateSink for TableWriter<'_, '_> {
+    fn rows(&mut self, rows: RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        if self.open.as_ref().is_some_and(|open| !open.has(rows.schema_ref())) {
+            self.close()?;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(OpenSection::new(&self.task.own, rows.schema())?),
+        };
+        open.add(&rows, &mut self.task.own)
+    }
+
+    fn piece(&mut self, piece: StatePiece<'_>) -> Result<()> {
+        self.close()?;
+        let id = PieceId { operator: self.operator, table: self.name, content: piece.content };
+        let section = self.task.section_of(id, &piece)?;
+        let beside = piece.beside.as_ref().map(|beside| self.task.own.section(beside)).transpose()?;
+        self.sections.push(StateSection { beside: beside.map(Box::new), ..section });
         Ok(())
     }
 }
 
-/// The column without the bytes of strings that other rows use: views would drag along the whole blocks that they look into.
-fn compact(column: &ArrayRef) -> ArrayRef {
-    let is_sparse = |held: usize, used: usize| held > 2 * used + 4096;
-    match column.data_type() {
-        ArrowType::Utf8View => {
-            let views = column.as_string_view();
-            let held: usize = views.data_buffers().iter().map(arrow::buffer::Buffer::len).sum();
-            if is_sparse(held, views.total_buffer_bytes_used()) { std::sync::Arc::new(views.gc()) } else { column.clone() }
-        }
-        ArrowType::BinaryView => {
-            let views = column.as_binary_view();
-            let held: usize = views.data_buffers().iter().map(arrow::buffer::Buffer::len).sum();
-            if is_sparse(held, views.total_buffer_bytes_used()) { std::sync::Arc::new(views.gc()) } else { column.clone() }
-        }
-        _ => column.clone(),
-    }
-}
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

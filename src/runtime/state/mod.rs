@@ -5,4 +5,4 @@ mod row_store;
 
 pub use crate::types::hash_columns;
 pub use memory::{MemoryManager, MemoryShare};
-pub use row_store::{CHUNK_ROWS, RowAttribute, RowId, RowStore};
+pub use row_store::{CHUNK_ROWS, RowAttribute, RowId, RowStore, StoredChunk};

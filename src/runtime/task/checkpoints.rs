@@ -18,6 +18,8 @@ pub(super) struct Checkpoints {
     pub(super) aborted: Option<CheckpointId>,
     /// The task has passed the barrier of a savepoint with which its job stops: nothing runs until that is complete, or was given up.
     pub(super) suspended: Option<CheckpointBarrier>,
+    /// Whether the sources were asked to end before their input does: more comes when the job is started again from its last state.
+    pub(super) sources_stopped: bool,
     /// Whether the last state of the task is wanted when it has finished.
     pub(super) keeps_last_state: bool,
 }
@@ -39,7 +41,8 @@ impl Work {
     }
 
     pub(super) fn acknowledge(&mut self, barrier: Option<CheckpointBarrier>) -> Result<()> {
-        let operators = self.chain.snapshot(barrier.map(|barrier| barrier.id))?;
+        let input_has_ended = barrier.is_none() && !self.checkpoints.sources_stopped;
+        let operators = self.chain.snapshot(barrier.map(|barrier| barrier.id), input_has_ended)?;
         let splits_received = self.source.as_ref().map_or(0, |source| source.received);
         let input_watermark = self.input.watermark();
         self.checkpoints.responder.acknowledge(TaskSnapshot { barrier, input_watermark, splits_received, operators });

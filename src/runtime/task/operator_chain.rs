@@ -121,16 +121,17 @@ impl OperatorChain {
         self.control(StreamElement::Flush(id))
     }
 
-    /// The frozen state of all operators at a barrier, or (none) at their end.
-    pub(super) fn snapshot(&mut self, checkpoint: Option<CheckpointId>) -> Result<Vec<OperatorSnapshot>> {
+    /// The frozen state of all operators at a barrier, or (none) at their end. `input_has_ended`: nothing comes any more, so that only what outlives that is of use.
+    pub(super) fn snapshot(&mut self, checkpoint: Option<CheckpointId>, input_has_ended: bool) -> Result<Vec<OperatorSnapshot>> {
         let mut snapshots = Vec::with_capacity(self.nodes.len() + 1);
         if let Some(source) = &mut self.source {
-            let tables = freeze(source.operator.state()).map_err(|error| error.in_operator(&source.port.name))?;
+            let tables =
+                freeze(source.operator.state(), input_has_ended).map_err(|error| error.in_operator(&source.port.name))?;
             snapshots.push(source.port.snapshot(tables));
         }
         for node in &mut self.nodes {
             let prepared = node.operator.prepare_commit(checkpoint);
-            let frozen = prepared.and_then(|prepared| Ok((freeze(node.operator.state())?, prepared)));
+            let frozen = prepared.and_then(|prepared| Ok((freeze(node.operator.state(), input_has_ended)?, prepared)));
             let (tables, prepared) = frozen.map_err(|error| error.in_operator(&node.port.name))?;
             node.port.prepared.extend(prepared.into_iter().map(|committable| (checkpoint, committable)));
             snapshots.push(node.port.snapshot(tables));
@@ -331,8 +332,9 @@ impl Port {
 /// Tables of an operator, frozen.
 type FrozenTables = Vec<(&'static str, StateTableSnapshot)>;
 
-fn freeze(tables: Vec<(&'static str, &mut dyn StateTable)>) -> Result<FrozenTables> {
-    tables.into_iter().map(|(name, table)| Ok((name, table.snapshot()?))).collect()
+fn freeze(tables: Vec<(&'static str, &mut dyn StateTable)>, input_has_ended: bool) -> Result<FrozenTables> {
+    let wanted = tables.into_iter().filter(|(_, table)| !input_has_ended || table.outlives_input());
+    wanted.map(|(name, table)| Ok((name, table.snapshot()?))).collect()
 }
 
 /// Fills the tables of an operator. Rows of a table that it does not have are an error: they would be lost.

@@ -146,6 +146,7 @@ impl StreamTask {
             key_groups: KeyGroupRange::of_subtask(descriptor.attempt.subtask, descriptor.parallelism, descriptor.max_parallelism),
             aborted: None,
             suspended: None,
+            sources_stopped: false,
             keeps_last_state: descriptor.configuration.keeps_state(),
         };
         let (status, watched) = watch::channel(TaskStatus::Created);
@@ -303,12 +304,15 @@ impl Work {
     fn mail(&mut self, mail: Mail) -> Result<bool> {
         match mail {
             Mail::Cancel => Err(cancelled()),
-            // Behind a savepoint nothing comes that could be processed to the end.
-            Mail::StopSources if self.source.is_some() && self.checkpoints.suspended.is_none() => {
-                self.finish_chain()?;
-                Ok(true)
+            Mail::StopSources => {
+                self.checkpoints.sources_stopped = true;
+                // Behind a savepoint nothing comes that could be processed to the end.
+                let ends = self.source.is_some() && self.checkpoints.suspended.is_none();
+                if ends {
+                    self.finish_chain()?;
+                }
+                Ok(ends)
             }
-            Mail::StopSources => Ok(false),
             Mail::TriggerCheckpoint(barrier) => {
                 if self.source.is_some() {
                     self.barrier(barrier)?;

@@ -12,6 +12,7 @@ use object_store::{
 };
 
 use super::faults::Faults;
+use crate::cluster::checkpoint::{FoundCheckpoint, find_checkpoints};
 use crate::error::Result;
 use crate::runtime::checkpoint::{CheckpointStore, LocalStores, Stores};
 
@@ -33,6 +34,16 @@ impl FailingStores {
         let Ok(store) = CheckpointStore::open(&*self.stores, directory) else { return false };
         let checkpoints = store.directories().unwrap_or_default();
         checkpoints.iter().any(|name| store.exists(&format!("{name}/_metadata")).unwrap_or(false))
+    }
+
+    /// Whether the last checkpoint of a job refers to what earlier ones wrote.
+    pub fn refers_to_earlier_ones(&self, directory: &str) -> bool {
+        let found = find_checkpoints(&*self.stores, directory).expect("the job has a checkpoint");
+        let earlier = |found: &FoundCheckpoint| {
+            let own = format!("/{}/", found.manifest.checkpoint);
+            found.manifest.shared_files().any(|file| !file.contains(&own))
+        };
+        found.iter().any(earlier)
     }
 }
 

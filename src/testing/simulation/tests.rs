@@ -98,14 +98,15 @@ fn undisturbed(graph: &JobGraph) -> Outcome {
     outcome
 }
 
-fn survives(columns: &str, query: &str) {
-    survives_after("", columns, query);
+/// Gives how many restores were from a checkpoint that refers to what earlier ones wrote.
+fn survives(columns: &str, query: &str) -> u32 {
+    survives_after("", columns, query)
 }
 
-fn survives_after(before: &str, columns: &str, query: &str) {
+fn survives_after(before: &str, columns: &str, query: &str) -> u32 {
     let graphs: Vec<JobGraph> = [1, 2, 3].map(|parallelism| job_after(before, columns, query, parallelism)).into();
     let undisturbed: Vec<Outcome> = graphs.iter().map(undisturbed).collect();
-    let (mut restores, mut faults) = (0, 0);
+    let (mut restores, mut shared_restores, mut faults) = (0, 0, 0);
     for seed in 0..seeds() {
         let of = seed as usize % graphs.len();
         let crash_within_steps = undisturbed[of].steps;
@@ -114,10 +115,12 @@ fn survives_after(before: &str, columns: &str, query: &str) {
         assert_eq!(outcome.table, undisturbed[0].table, "seed {seed}: {query}");
         assert_eq!(outcome.hidden_files, 0, "seed {seed} leaves files behind");
         restores += outcome.restores;
+        shared_restores += outcome.shared_restores;
         faults += outcome.faults;
     }
     assert_eq!(undisturbed[0].table, undisturbed[2].table);
     assert!(restores > 0 && faults > 0, "the seeds tried {restores} restores and {faults} faults");
+    shared_restores
 }
 
 #[test]
@@ -190,10 +193,11 @@ fn each_row_counts_once_or_is_late_once() {
 
 #[test]
 fn a_join_survives() {
-    survives(
+    let shared_restores = survives(
         "item BIGINT, price BIGINT, category BIGINT",
         "SELECT item, price, category FROM bid LEFT JOIN auction ON item = id AND price > category",
     );
+    assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files");
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub struct Outcome {
     pub incarnations: u32,
     /// How often one began with the state of a checkpoint.
     pub restores: u32,
+    /// How often that referred to what checkpoints before it had written.
+    pub shared_restores: u32,
     /// Operations that failed.
     pub faults: u64,
     /// What was run in which order, as one number.
@@ -74,7 +76,7 @@ pub fn simulate(seed: u64, graph: &JobGraph, disk: &Disk, trouble: Trouble) -> O
     let clock = VirtualClock::new(1_000);
     let faults = Faults::new(random.u64(..), trouble.fault_one_in);
     let stores = Arc::new(FailingStores::new(Arc::new(LocalStores::default()), faults.clone()));
-    let (mut trace, mut restores) = (0u64, 0);
+    let (mut trace, mut restores, mut shared_restores) = (0u64, 0, 0);
     let mut from: Option<JobId> = None;
     for incarnation in 1.. {
         let crash_at = (incarnation <= trouble.crashes).then(|| random.u64(1..=trouble.crash_within_steps));
@@ -85,6 +87,7 @@ pub fn simulate(seed: u64, graph: &JobGraph, disk: &Disk, trouble: Trouble) -> O
         let mut graph = graph.clone();
         if let Some(job) = from.filter(|job| stores.has_checkpoint(&format!("{CHECKPOINTS}/{job}"))) {
             restores += 1;
+            shared_restores += u32::from(stores.refers_to_earlier_ones(&format!("{CHECKPOINTS}/{job}")));
             graph.configuration.insert(RECOVERY_PATH.key.to_string(), format!("{CHECKPOINTS}/{job}"));
         }
         let end = process.run(graph, crash_at);
@@ -98,6 +101,7 @@ pub fn simulate(seed: u64, graph: &JobGraph, disk: &Disk, trouble: Trouble) -> O
                     hidden_files: disk.hidden_files(),
                     incarnations: incarnation,
                     restores,
+                    shared_restores,
                     faults: faults.struck(),
                     trace,
                     steps: process.executor.steps(),

@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 
 use arrow::array::ArrayRef;
+use arrow::buffer::Buffer;
 use arrow::datatypes::{BinaryViewType, DataType, StringViewType};
+use bytes::Bytes;
 
 use super::fixed::FixedColumn;
 use super::nested::NestedColumn;
@@ -50,6 +52,9 @@ pub(super) trait ColumnStore: Debug + Send + Sync {
     /// The values at these places.
     fn take(&self, places: &[Place]) -> Result<ArrayRef>;
 
+    /// All values of a chunk in their order, as they lie in memory.
+    fn chunk(&self, chunk: usize) -> Result<ArrayRef>;
+
     /// Bytes of a chunk.
     fn chunk_bytes(&self, chunk: usize) -> usize;
 
@@ -64,6 +69,14 @@ impl Clone for Box<dyn ColumnStore> {
     fn clone(&self) -> Self {
         self.boxed_clone()
     }
+}
+
+/// Memory of a chunk that an array looks into, for as long as it is needed.
+pub(super) fn shared_bytes<O>(owner: O) -> Buffer
+where
+    O: AsRef<[u8]> + Send + 'static,
+{
+    Buffer::from(Bytes::from_owner(owner))
 }
 
 /// An empty column for values of this type.

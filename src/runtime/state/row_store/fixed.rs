@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
 use arrow::buffer::{Buffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType};
+use arrow::datatypes::{ArrowNativeType, DataType, ToByteSlice};
 
-use super::column::{ColumnStore, Place};
+use super::column::{ColumnStore, Place, shared_bytes};
 use super::nulls::{Nulls, take_nulls};
 use crate::error::Result;
 
@@ -24,6 +24,15 @@ pub(super) struct FixedColumn<T> {
 struct Chunk<T> {
     values: Vec<T>,
     nulls: Nulls,
+}
+
+/// The values of a chunk as bytes.
+struct Values<T>(Arc<Chunk<T>>);
+
+impl<T: ArrowNativeType> AsRef<[u8]> for Values<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.values.to_byte_slice()
+    }
 }
 
 impl<T> Chunk<T> {
@@ -51,7 +60,11 @@ impl<T: ArrowNativeType + Default> FixedColumn<T> {
             let values = values.iter().map(|value| value.as_usize() != 0).collect();
             return Arc::new(BooleanArray::new(values, nulls));
         }
-        let data = ArrayData::builder(self.data_type.clone()).len(values.len()).add_buffer(Buffer::from_vec(values));
+        self.array_over(values.len(), Buffer::from_vec(values), nulls)
+    }
+
+    fn array_over(&self, len: usize, values: Buffer, nulls: Option<NullBuffer>) -> ArrayRef {
+        let data = ArrayData::builder(self.data_type.clone()).len(len).add_buffer(values);
         make_array(data.nulls(nulls).build().expect("one buffer of the type's width"))
     }
 }
@@ -106,6 +119,15 @@ impl<T: ArrowNativeType + Default + Debug> ColumnStore for FixedColumn<T> {
             None => T::default(),
         };
         Ok(self.array(places.iter().map(value).collect(), nulls))
+    }
+
+    fn chunk(&self, chunk: usize) -> Result<ArrayRef> {
+        let chunk = &self.chunks[chunk];
+        let (len, nulls) = (chunk.values.len(), chunk.nulls.buffer(chunk.values.len()));
+        if self.data_type == DataType::Boolean {
+            return Ok(self.array(chunk.values.clone(), nulls));
+        }
+        Ok(self.array_over(len, shared_bytes(Values(Arc::clone(chunk))), nulls))
     }
 
     fn chunk_bytes(&self, chunk: usize) -> usize {

@@ -13,10 +13,11 @@
 //! store.append(batch.columns(), batch.num_rows(), &mut ids)?;     // an id for each row, in order
 //! let columns = store.take(&[ids[3], ids[0], RowId::NONE])?;     // those rows, the last one of NULLs
 //! store.delete(&ids[..2]);
-//! let frozen = store.clone();                                     // beside the task: frozen.live_chunks(), frozen.take(…)
+//! let frozen = store.clone();                                     // beside the task: frozen.chunks(), frozen.take(…)
 //! ```
 
 mod attribute;
+mod chunk;
 mod column;
 mod fixed;
 mod nested;
@@ -32,6 +33,8 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 pub use attribute::RowAttribute;
+use chunk::Content;
+pub use chunk::StoredChunk;
 use column::{ColumnStore, Place, column_store};
 use slots::Slots;
 
@@ -39,7 +42,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Rows of a chunk.
 pub const CHUNK_ROWS: usize = 1 << CHUNK_BITS;
-const CHUNK_BITS: u32 = 12;
+/// Unit tests have small chunks, so that a few rows fill several.
+const CHUNK_BITS: u32 = if cfg!(test) { 6 } else { 12 };
 /// Bytes of a chunk's column after which no more rows are added to it.
 const CHUNK_BYTES_MAX: usize = 1 << 28;
 
@@ -75,6 +79,10 @@ impl RowId {
 pub struct RowStore {
     columns: Vec<Box<dyn ColumnStore>>,
     chunks: Vec<Arc<Slots>>,
+    /// What each chunk holds.
+    contents: Vec<Content>,
+    /// The last number given to a content.
+    last_content: u64,
     /// The chunk that rows are added to.
     open: Option<usize>,
     /// Numbers of chunks without rows.
@@ -86,7 +94,8 @@ impl RowStore {
     /// For rows with columns of these types; there may be none.
     pub fn new(types: &[DataType]) -> Result<Self> {
         let columns = types.iter().map(column_store).collect::<Result<_>>()?;
-        Ok(RowStore { columns, chunks: Vec::new(), open: None, free: Vec::new(), num_rows: 0 })
+        let (chunks, contents, free) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(RowStore { columns, chunks, contents, last_content: 0, open: None, free, num_rows: 0 })
     }
 
     /// How many rows there are.
@@ -136,16 +145,24 @@ impl RowStore {
         }
         if chunk == self.chunks.len() {
             self.chunks.push(Arc::default());
+            self.contents.push(Content::default());
         }
+        self.contents[chunk] = Content { begun: self.new_content(), sealed: None };
         self.columns.iter_mut().for_each(|column| column.open(chunk));
         self.open = Some(chunk);
         Ok(chunk)
+    }
+
+    fn new_content(&mut self) -> u64 {
+        self.last_content += 1;
+        self.last_content
     }
 
     /// No more rows are added to a chunk.
     fn seal(&mut self, chunk: usize) {
         self.open = None;
         self.columns.iter_mut().for_each(|column| column.seal(chunk));
+        self.contents[chunk].sealed = Some(self.new_content());
         if self.chunks[chunk].is_sparse() {
             self.rewrite(chunk);
         }
@@ -204,6 +221,7 @@ impl RowStore {
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(|column| column.clear());
         self.chunks.clear();
+        self.contents.clear();
         self.free.clear();
         (self.open, self.num_rows) = (None, 0);
     }
@@ -220,17 +238,12 @@ impl RowStore {
         let kept: Vec<u32> = slots.live().map(|slot| slots.place(slot)).collect();
         slots.keep_live();
         self.columns.iter_mut().for_each(|column| column.keep(chunk, &kept));
-    }
-
-    /// The rows of each chunk that has some.
-    pub fn live_chunks(&self) -> impl Iterator<Item = Vec<RowId>> + '_ {
-        let ids = |(chunk, slots): (usize, &Arc<Slots>)| slots.live().map(|slot| RowId::new(chunk, slot)).collect::<Vec<_>>();
-        self.chunks.iter().enumerate().map(ids).filter(|ids| !ids.is_empty())
+        self.contents[chunk].sealed = Some(self.new_content());
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(|column| column.bytes()).sum();
-        columns + self.chunks.len() * (size_of::<Slots>() + Slots::HEAP_BYTES)
+        columns + self.chunks.len() * (size_of::<Slots>() + Slots::HEAP_BYTES + size_of::<Content>())
     }
 }

@@ -60,6 +60,11 @@ impl ColumnStore for NestedColumn {
         Ok(self.converter.convert_rows(places.iter().map(row))?.remove(0))
     }
 
+    fn chunk(&self, chunk: usize) -> Result<ArrayRef> {
+        let place = |row: usize| Place { chunk: chunk as u32, row: row as u32 };
+        self.take(&(0..self.rows.chunk_len(chunk)).map(place).collect::<Vec<_>>())
+    }
+
     fn chunk_bytes(&self, chunk: usize) -> usize {
         self.rows.chunk_bytes(chunk)
     }

@@ -47,6 +47,11 @@ impl Nulls {
         kept
     }
 
+    /// Of the first `len` values.
+    pub(super) fn buffer(&self, len: usize) -> Option<NullBuffer> {
+        self.any().then(|| (0..len).map(|row| !self.is_null(row)).collect())
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }

@@ -73,14 +73,20 @@ impl Slots {
 
     /// The slots that are alive, rising.
     pub(super) fn live(&self) -> impl Iterator<Item = usize> + '_ {
-        self.live.iter().enumerate().flat_map(|(index, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = word.trailing_zeros() as usize;
-                word &= word.wrapping_sub(1);
-                (bit < 64).then_some(index * 64 + bit)
-            })
-        })
+        set_bits(&self.live)
+    }
+
+    /// Whether all that the columns hold is alive.
+    pub(super) fn is_full(&self) -> bool {
+        self.num_live == self.stored
+    }
+
+    /// The slots whose rows the columns hold, rising.
+    pub(super) fn stored(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+        match &self.kept {
+            None => Box::new(0..self.filled()),
+            Some(kept) => Box::new(set_bits(&kept.bits)),
+        }
     }
 
     /// Where the row of a slot is in the columns.
@@ -106,4 +112,15 @@ impl Slots {
         self.stored = self.num_live;
         self.kept = Some(Arc::new(Kept { bits: self.live.clone(), before }));
     }
+}
+
+fn set_bits(bits: &[u64; WORDS]) -> impl Iterator<Item = usize> + '_ {
+    bits.iter().enumerate().flat_map(|(index, word)| {
+        let mut word = *word;
+        std::iter::from_fn(move || {
+            let bit = word.trailing_zeros() as usize;
+            word &= word.wrapping_sub(1);
+            (bit < 64).then_some(index * 64 + bit)
+        })
+    })
 }

@@ -67,7 +67,7 @@ fn random_rows_come_and_go_and_memory_goes_with_them() {
         let (numbers, ids): (Vec<i64>, Vec<RowId>) = present.iter().map(|(n, id)| (*n, *id)).unzip();
         assert_eq!(store.take(&ids).unwrap(), expected(&numbers), "round {round}");
         assert_eq!(store.len(), present.len());
-        assert_eq!(store.live_chunks().map(|ids| ids.len()).sum::<usize>(), present.len());
+        assert_eq!(store.chunks().iter().map(|chunk| chunk.live().len()).sum::<usize>(), present.len());
     }
     let all: Vec<RowId> = present.into_values().collect();
     store.delete(&all);
@@ -81,14 +81,15 @@ fn texts_that_repeat_are_kept_once() {
         vec![Arc::new(StringViewArray::from_iter((0..CHUNK_ROWS).map(text)))]
     };
     let mut bytes = Vec::new();
-    for distinct in [50, CHUNK_ROWS] {
+    for distinct in [CHUNK_ROWS / 16, CHUNK_ROWS] {
         let (mut store, mut ids) = (RowStore::new(&[DataType::Utf8View]).unwrap(), Vec::new());
         store.append(&texts(distinct), CHUNK_ROWS, &mut ids).unwrap();
         assert_eq!(store.take(&ids).unwrap(), texts(distinct));
         bytes.push(store.bytes());
-        store.delete(&ids[..3_000]);
-        let rest = texts(distinct)[0].slice(3_000, CHUNK_ROWS - 3_000);
-        assert_eq!(store.take(&ids[3_000..]).unwrap(), [rest]);
+        let gone = CHUNK_ROWS * 3 / 4;
+        store.delete(&ids[..gone]);
+        let rest = texts(distinct)[0].slice(gone, CHUNK_ROWS - gone);
+        assert_eq!(store.take(&ids[gone..]).unwrap(), [rest]);
     }
     assert!(bytes[0] * 5 < bytes[1], "{bytes:?}");
 }
@@ -100,7 +101,7 @@ fn a_clone_stays_as_it_was() {
     let frozen = store.clone();
     store.delete(&ids[..4_500]);
     store.append(&columns(5_000, 100), 100, &mut Vec::new()).unwrap();
-    let kept: Vec<RowId> = frozen.live_chunks().flatten().collect();
+    let kept: Vec<RowId> = frozen.chunks().iter().flat_map(StoredChunk::live).collect();
     assert_eq!(kept, ids);
     assert_eq!(frozen.take(&kept).unwrap(), columns(0, 5_000));
 }
@@ -110,7 +111,7 @@ fn rows_without_columns_are_counted() {
     let (mut store, mut ids) = (RowStore::new(&[]).unwrap(), Vec::new());
     store.append(&[], 5_000, &mut ids).unwrap();
     store.delete(&ids[..4_990]);
-    assert_eq!(store.live_chunks().flatten().count(), 10);
+    assert_eq!(store.chunks().iter().flat_map(StoredChunk::live).count(), 10);
 }
 
 #[test]
@@ -118,14 +119,66 @@ fn attributes_have_a_default_and_are_forgotten_by_chunk() {
     let (mut store, mut ids) = (RowStore::new(&[DataType::Int64]).unwrap(), Vec::new());
     store.append(&columns(0, 5_000)[..1], 5_000, &mut ids).unwrap();
     let mut counts = RowAttribute::new(9u32);
+    let other = ids[CHUNK_ROWS + 4];
     counts.set(ids[1], 1);
-    counts.set(ids[4_100], 2);
+    counts.set(other, 2);
     let frozen = counts.clone();
     counts.set(ids[1], 5);
-    assert_eq!([ids[0], ids[1], ids[4_100]].map(|id| counts.get(id)), [9, 5, 2]);
+    assert_eq!([ids[0], ids[1], other].map(|id| counts.get(id)), [9, 5, 2]);
     assert_eq!(frozen.get(ids[1]), 1);
-    let released = store.delete(&ids[..4_096]);
+    let released = store.delete(&ids[..CHUNK_ROWS]);
     assert_eq!(released, [0]);
     counts.release(&released);
-    assert_eq!((counts.get(ids[1]), counts.get(ids[4_100])), (9, 2));
+    assert_eq!((counts.get(ids[1]), counts.get(other)), (9, 2));
+}
+
+/// The columns of a chunk as [`RowStore::take`] gives them.
+fn as_taken(chunk: &StoredChunk<'_>, like: &[ArrayRef]) -> Vec<ArrayRef> {
+    let columns = chunk.columns().unwrap();
+    columns.iter().zip(like).map(|(column, like)| compute::cast(column, like.data_type()).unwrap()).collect()
+}
+
+#[test]
+fn a_full_chunk_is_shown_as_it_lies_in_memory() {
+    let (mut store, mut ids) = (store(), Vec::new());
+    store.append(&columns(0, 3 * CHUNK_ROWS as i64), 3 * CHUNK_ROWS, &mut ids).unwrap();
+    store.delete(&ids[..3]);
+    store.delete(&ids[CHUNK_ROWS..CHUNK_ROWS + CHUNK_ROWS / 2 + 1]);
+    store.delete(&ids[2 * CHUNK_ROWS - 4..2 * CHUNK_ROWS]);
+    let chunks = store.chunks();
+    assert_eq!(chunks.len(), 3);
+    for (chunk, stored) in chunks.iter().zip([CHUNK_ROWS, CHUNK_ROWS / 2 - 1, CHUNK_ROWS]) {
+        let taken = store.take(&chunk.stored()).unwrap();
+        assert_eq!(as_taken(chunk, &taken), taken);
+        assert_eq!(taken[0].len(), stored);
+    }
+    let live: Vec<usize> = chunks.iter().map(|chunk| chunk.live_mask().map_or(0, |mask| mask.count_set_bits())).collect();
+    assert_eq!(live, [CHUNK_ROWS - 3, CHUNK_ROWS / 2 - 5, 0]);
+}
+
+#[test]
+fn a_content_keeps_its_number_until_it_is_written_anew() {
+    let (mut store, mut ids) = (store(), Vec::new());
+    let contents = |store: &RowStore| store.chunks().iter().map(StoredChunk::content).collect::<Vec<_>>();
+    store.append(&columns(0, CHUNK_ROWS as i64 + 1), CHUNK_ROWS + 1, &mut ids).unwrap();
+    let first = contents(&store);
+    assert!(first[0].is_some() && first[1].is_none(), "the second chunk is not full");
+    store.delete(&ids[..CHUNK_ROWS / 2]);
+    assert_eq!(contents(&store), first, "rows died, but nothing was written");
+    store.delete(&ids[CHUNK_ROWS / 2..CHUNK_ROWS / 2 + 1]);
+    assert_ne!(contents(&store)[0], first[0]);
+}
+
+#[test]
+fn chunks_come_in_the_order_of_their_rows_also_when_numbers_are_used_again() {
+    let (mut store, mut ids) = (RowStore::new(&[DataType::Int64]).unwrap(), Vec::new());
+    let number = |n: i64| vec![Arc::new(Int64Array::from_value(n, CHUNK_ROWS)) as ArrayRef];
+    store.append(&number(0), CHUNK_ROWS, &mut ids).unwrap();
+    let first = ids.clone();
+    store.append(&number(1), CHUNK_ROWS, &mut ids).unwrap();
+    store.delete(&first);
+    store.append(&number(2), CHUNK_ROWS, &mut ids).unwrap();
+    assert_eq!(ids[0].chunk(), 0);
+    let order: Vec<RowId> = store.chunks().iter().map(|chunk| chunk.live()[0]).collect();
+    assert_eq!(store.take(&order).unwrap(), [Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef]);
 }

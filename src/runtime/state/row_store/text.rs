@@ -4,18 +4,20 @@ use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewBuilder};
-use arrow::datatypes::{BinaryViewType, ByteViewType, StringViewType};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, GenericByteArray, GenericByteViewBuilder, UInt16Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{BinaryType, BinaryViewType, ByteArrayType, ByteViewType, StringViewType, UInt16Type, Utf8Type};
 use hashbrown::HashMap;
 
-use super::column::{ColumnStore, Place};
+use super::CHUNK_ROWS;
+use super::column::{ColumnStore, Place, shared_bytes};
 use super::nulls::{Nulls, take_nulls};
 use crate::error::{Error, Result};
 
 /// Texts up to this length stand in Arrow's view itself.
 const INLINE_BYTES: usize = 12;
 /// Rows that tell whether texts repeat: more than half of them are different ones, or all are looked at.
-const SAMPLE_ROWS: usize = 256;
+const SAMPLE_ROWS: usize = if CHUNK_ROWS < 256 { CHUNK_ROWS } else { 256 };
 
 /// A type of text, and how many texts are kept as one.
 pub(super) trait TextType: ByteViewType {
@@ -28,6 +30,10 @@ pub(super) trait TextType: ByteViewType {
     fn capacity(joined: &Self::Joined) -> usize;
     fn reserve(joined: &mut Self::Joined, bytes: usize);
     fn shrink(joined: &mut Self::Joined);
+
+    /// The same texts with their ends instead of views.
+    type Plain: ByteArrayType<Offset = i32>;
+    fn as_bytes(joined: &Self::Joined) -> &[u8];
 }
 
 impl TextType for StringViewType {
@@ -52,6 +58,11 @@ impl TextType for StringViewType {
     fn shrink(joined: &mut String) {
         joined.shrink_to_fit();
     }
+
+    type Plain = Utf8Type;
+    fn as_bytes(joined: &String) -> &[u8] {
+        joined.as_bytes()
+    }
 }
 
 impl TextType for BinaryViewType {
@@ -75,6 +86,20 @@ impl TextType for BinaryViewType {
     }
     fn shrink(joined: &mut Vec<u8>) {
         joined.shrink_to_fit();
+    }
+
+    type Plain = BinaryType;
+    fn as_bytes(joined: &Vec<u8>) -> &[u8] {
+        joined
+    }
+}
+
+/// The texts of a chunk as bytes.
+struct Joined<T: TextType>(Arc<Chunk<T>>);
+
+impl<T: TextType> AsRef<[u8]> for Joined<T> {
+    fn as_ref(&self) -> &[u8] {
+        T::as_bytes(&self.0.joined)
     }
 }
 
@@ -129,6 +154,10 @@ impl<T: TextType> Chunk<T> {
         codes + self.ends.capacity() * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
     }
 
+    fn num_rows(&self) -> usize {
+        self.codes.as_ref().map_or(self.ends.len(), Vec::len)
+    }
+
     #[inline]
     fn range(&self, row: usize) -> Range<usize> {
         let row = self.codes.as_ref().map_or(row, |codes| codes[row] as usize);
@@ -179,6 +208,11 @@ impl<T: TextType> TextColumn<T> {
         change(chunk);
         self.bytes += chunk.bytes();
         self.any_nulls |= chunk.nulls.any();
+    }
+
+    /// Values of a chunk.
+    pub(super) fn chunk_len(&self, chunk: usize) -> usize {
+        self.chunks[chunk].num_rows()
     }
 
     /// The text of a place; none where there is no row. A NULL is an empty text here.
@@ -263,6 +297,25 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
             }
         }
         Ok(Arc::new(texts.finish()))
+    }
+
+    fn chunk(&self, chunk: usize) -> Result<ArrayRef> {
+        let number = chunk as u32;
+        let chunk = &self.chunks[chunk];
+        if T::length(&chunk.joined) > i32::MAX as usize {
+            return self.take(&(0..chunk.num_rows() as u32).map(|row| Place { chunk: number, row }).collect::<Vec<_>>());
+        }
+        let nulls = chunk.nulls.buffer(chunk.num_rows());
+        let offsets: Vec<i32> = std::iter::once(0).chain(chunk.ends.iter().map(|end| *end as i32)).collect();
+        let (offsets, joined) = (OffsetBuffer::new(offsets.into()), shared_bytes(Joined(Arc::clone(chunk))));
+        let texts = |nulls| GenericByteArray::<T::Plain>::try_new(offsets, joined, nulls);
+        Ok(match &chunk.codes {
+            None => Arc::new(texts(nulls)?),
+            Some(codes) => {
+                let codes = UInt16Array::new(codes.clone().into(), nulls);
+                Arc::new(DictionaryArray::<UInt16Type>::try_new(codes, Arc::new(texts(None)?))?)
+            }
+        })
     }
 
     fn chunk_bytes(&self, chunk: usize) -> usize {

@@ -39,6 +39,8 @@ struct GroupState {
     max_parallelism: u32,
     table: Option<GroupTable>,
     ttl: Option<KeyTtl>,
+    /// What the operator keeps beside for each group.
+    touched_bytes: usize,
 }
 
 impl GroupAggregate {
@@ -58,6 +60,7 @@ impl GroupAggregate {
             max_parallelism: context.max_parallelism,
             table: None,
             ttl: KeyTtl::new(context, 0),
+            touched_bytes: 0,
         };
         GroupAggregate { keys, emit_update_before, state, touched: Touched::default() }
     }
@@ -68,6 +71,7 @@ impl GroupAggregate {
         let tells_all = self.state.ttl.is_some() && !self.state.aggregates.is_empty();
         let table = self.state.table.as_mut().expect("made with the first rows");
         self.touched.find(table.groups(), table.keys.num_groups());
+        self.state.touched_bytes = self.touched.bytes();
         let touched = &self.touched;
         let fresh = table.keys.fresh().to_vec();
         let all_fresh = fresh.len() == touched.groups.len();
@@ -199,7 +203,8 @@ impl StateTable for GroupState {
     }
 
     fn bytes(&self) -> usize {
-        self.table.as_ref().map_or(0, GroupTable::bytes) + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
+        let table = self.table.as_ref().map_or(0, GroupTable::bytes);
+        table + self.ttl.as_ref().map_or(0, KeyTtl::bytes) + self.touched_bytes
     }
 }
 

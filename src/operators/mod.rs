@@ -32,6 +32,8 @@ mod sorting;
 pub mod source;
 pub mod split_watermarks;
 #[cfg(test)]
+mod state_size_tests;
+#[cfg(test)]
 mod state_tests;
 mod state_ttl;
 mod temporal_sort;

@@ -40,6 +40,11 @@ impl Touched {
         }
     }
 
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.stamps.capacity() * size_of::<(u32, u32)>()
+    }
+
     /// The position in [`Self::groups`] of a group that is among them.
     pub(super) fn position(&self, group: u32) -> usize {
         self.stamps[group as usize].1 as usize

@@ -10,6 +10,7 @@
 //! What a checkpoint consists of is decided by the coordinator in the JobMaster; here is only the part of one task.
 
 mod barrier;
+mod direct;
 mod location;
 mod pieces;
 mod reader;

@@ -16,6 +16,7 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt};
 
+use super::direct::DirectStore;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The scheme of directories in the memory of this process.
@@ -23,6 +24,8 @@ pub const MEMORY_SCHEME: &str = "memory://";
 
 /// Bytes that are gathered before they are handed to the store.
 const PART_BYTES: usize = 4 << 20;
+/// A file with fewer bytes is handed over at once.
+const SMALL_FILE_BYTES: usize = 128 << 10;
 
 /// The storage of a process. The seam for those who want another one: a simulation whose storage fails, say.
 pub trait Stores: Send + Sync + fmt::Debug {
@@ -53,7 +56,7 @@ impl Stores for LocalStores {
         let is_there = if create { std::fs::create_dir_all(path) } else { std::fs::metadata(path).map(drop) };
         is_there.map_err(|cause| unusable(directory, &Error::from(cause)))?;
         let store = LocalFileSystem::new_with_prefix(path).map_err(|cause| unusable(directory, &store_error(cause)))?;
-        Ok(Arc::new(store.with_automatic_cleanup(true).with_fsync(true)))
+        Ok(Arc::new(DirectStore(store.with_automatic_cleanup(true).with_fsync(true))))
     }
 }
 
@@ -223,13 +226,13 @@ impl Upload {
 
     /// The file is whole.
     pub fn complete(mut self) -> Result<()> {
-        if self.parts.is_none() {
+        if self.parts.is_none() && self.buffer.len() < SMALL_FILE_BYTES {
             return self.store.put(&self.file, std::mem::take(&mut self.buffer));
         }
         if !self.buffer.is_empty() {
             self.send_part()?;
         }
-        let parts = self.parts.as_mut().expect("checked above");
+        let parts = self.parts.as_mut().expect("a part was sent");
         block_on(parts.complete()).map_err(|cause| self.store.failed("write", &self.file, cause))?;
         self.parts = None;
         Ok(())

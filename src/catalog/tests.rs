@@ -295,7 +295,7 @@ fn options_are_checked_at_their_place() {
     let shown: Vec<String> = cases.iter().map(|options| checked(options)).collect();
     expect![[r#"
 
-        option 'scan.cache' has no effect: nothing is cached
+        notice: option 'scan.cache' has no effect: nothing is cached
         missing option 'connector' [line 0; say where the rows are: WITH ('connector' = '…'), one of 'datagen']
         unknown connector 'datagn' [line 1; did you mean 'datagen'? available are 'datagen']
         missing option 'path' of connector 'datagen' [line 1; Where the rows are.]

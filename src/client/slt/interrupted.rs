@@ -214,10 +214,10 @@ fn rescaled(graph: &StreamGraph, subtasks: u32) -> StreamGraph {
     graph
 }
 
-/// Throws the cluster away, unless other jobs run on it: nothing of a job is left in it.
+/// Throws the cluster away, unless other jobs run on it, or have failed and are still to be asked why: nothing of a job is left in it.
 async fn restart_cluster(session: &Session) -> Result<()> {
     let runs = session.jobs().await?.iter().any(|job| !job.state.is_terminal());
-    if !runs {
+    if !runs && session.following_jobs().is_empty() {
         if let Some(interruptions) = &session.engine.interruptions {
             interruptions.look_at_restored().await?;
         }

@@ -196,6 +196,18 @@ fn ranked(input: Box<LogicalPlan>, spec: OverSpec, schema: SchemaRef, range: Ran
     LogicalPlan::Project { input: Box::new(below), exprs, schema }
 }
 
+/// A rank above a window aggregation: it is known only when that has been made that its rows carry a window.
+pub(super) fn of_window(plan: LogicalPlan) -> LogicalPlan {
+    let LogicalPlan::Rank { input, mut spec, schema } = plan else { return plan };
+    if spec.window.is_none()
+        && let Some(window) = attached_window(&input, &spec.partition_keys)
+    {
+        spec.partition_keys.retain(|key| *key != window.start && *key != window.end);
+        spec.window = Some(window);
+    }
+    LogicalPlan::Rank { input, spec, schema }
+}
+
 /// The window that the input's rows carry, when the partition has both of its bounds.
 fn attached_window(input: &LogicalPlan, partition_keys: &[usize]) -> Option<AttachedWindow> {
     let window = trace(input)?;

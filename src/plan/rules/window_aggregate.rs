@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::rule::bottom_up;
-use super::window_join;
+use super::{rank, window_join};
 use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, Expr};
 use crate::plan::emit::session_strategy;
@@ -16,9 +16,9 @@ use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{EmitStrategy, ExpandSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, SchemaRef};
 
-/// Window joins are made in the same pass, since each can stand on the other.
+/// Window joins and ranks of windows are made in the same pass, since each can stand on the other.
 pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
-    bottom_up(plan, &mut |plan| window_join::lower(lower(plan, cx)?, cx))
+    bottom_up(plan, &mut |plan| window_join::lower(rank::of_window(lower(plan, cx)?), cx))
 }
 
 fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {

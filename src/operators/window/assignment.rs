@@ -13,7 +13,7 @@ use crate::types::Batch;
 pub(super) struct Assignment {
     source: WindowSource,
     /// None: rows carry their windows.
-    assigner: Option<WindowAssigner>,
+    pub(super) assigner: Option<WindowAssigner>,
     /// The time axis.
     pub(super) time: WindowTime,
     /// Whether windows go by the clock.

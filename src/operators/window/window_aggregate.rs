@@ -9,24 +9,22 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::assigner::WindowAssigner;
+use super::assignment::Assignment;
 use super::slices::{SliceKey, Slices};
-use super::time::{WindowTime, constant_timestamps};
+use super::time::constant_timestamps;
 use crate::config::BATCH_ROWS;
 use crate::error::Result;
 use crate::operators::group_table::GroupTable;
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
-use crate::stream_graph::{WindowAggregateSpec, WindowProperty, WindowSource};
+use crate::stream_graph::{WindowAggregateSpec, WindowProperty};
 use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
 
 /// GROUP BY a window.
 pub struct WindowAggregate {
     spec: WindowAggregateSpec,
-    time: WindowTime,
-    /// None: rows carry their windows.
-    assigner: Option<WindowAssigner>,
-    is_proctime: bool,
+    assignment: Assignment,
     slices: Slices,
     progress: Progress,
     /// Input columns that are read: of others nothing is copied.
@@ -66,12 +64,7 @@ impl Pending {
 impl WindowAggregate {
     /// From its spec.
     pub fn new(spec: WindowAggregateSpec, context: &OperatorContext) -> Result<Self> {
-        let (time_type, assigner) = match &spec.window {
-            WindowSource::Assigned(window) => (&window.time_type, Some(WindowAssigner::new(window.kind)?)),
-            WindowSource::Attached { time_type, .. } => (time_type, None),
-        };
-        let time = WindowTime::new(time_type, context.configuration.time_zone());
-        let is_proctime = time_type.is_proctime();
+        let assignment = Assignment::new(&spec.window, context)?;
         let slices = Slices {
             open: Default::default(),
             num_keys: spec.keys.len(),
@@ -84,9 +77,7 @@ impl WindowAggregate {
         let mut used = vec![false; spec.keys.iter().chain(&read).map(|column| column + 1).max().unwrap_or(0)];
         spec.keys.iter().chain(&read).for_each(|column| used[*column] = true);
         Ok(WindowAggregate {
-            time,
-            assigner,
-            is_proctime,
+            assignment,
             slices,
             progress: Progress::new(i64::MIN, context.key_groups),
             used,
@@ -99,27 +90,13 @@ impl WindowAggregate {
 
     /// The slice of each row.
     fn slices_of(&self, batch: &Batch) -> Result<Vec<SliceKey>> {
-        match (&self.spec.window, &self.assigner) {
-            (WindowSource::Assigned(window), Some(assigner)) => {
-                let slice = |time: i64| assigner.slice(time);
-                if self.is_proctime {
-                    let now = self.time.to_local(self.context.environment.clock.now_ms());
-                    return Ok(vec![slice(now); batch.num_rows()]);
-                }
-                Ok(self.time.local_times(batch.column(window.time_column))?.into_iter().map(slice).collect())
-            }
-            (WindowSource::Attached { start, end, .. }, _) => {
-                let starts = super::time::milliseconds(batch.column(*start), 3)?;
-                let ends = super::time::milliseconds(batch.column(*end), 3)?;
-                Ok(starts.into_iter().zip(ends).map(|(start, end)| SliceKey { end, start }).collect())
-            }
-            (WindowSource::Assigned(_), None) => unreachable!("an assigned window has its assigner"),
-        }
+        let now_ms = if self.assignment.is_proctime { self.context.environment.clock.now_ms() } else { 0 };
+        self.assignment.slices(batch, now_ms)
     }
 
     /// The ends of the first and the last window of a slice.
     fn window_ends(&self, slice: SliceKey) -> (i64, i64) {
-        match &self.assigner {
+        match &self.assignment.assigner {
             Some(assigner) => (assigner.first_window_end(slice), assigner.last_window_end(slice)),
             None => (slice.end, slice.end),
         }
@@ -127,7 +104,7 @@ impl WindowAggregate {
 
     /// Whether a window has fired by `time`.
     fn has_fired(&self, window_end: i64, time: i64) -> bool {
-        self.time.trigger(window_end - 1) <= time
+        self.assignment.time.trigger(window_end - 1) <= time
     }
 
     /// The end of the first window of a slice that has not fired by `time`; none = all have.
@@ -139,7 +116,7 @@ impl WindowAggregate {
     fn next_window_end_after(&self, slice: SliceKey, time: i64, fired: i64) -> Option<i64> {
         let (mut end, last) = self.window_ends(slice);
         while end <= last && (end <= fired || self.has_fired(end, time)) {
-            end = self.assigner.map_or(end + 1, |assigner| assigner.next_window_end(slice, end));
+            end = self.assignment.assigner.map_or(end + 1, |assigner| assigner.next_window_end(slice, end));
         }
         (end <= last).then_some(end)
     }
@@ -179,8 +156,8 @@ impl WindowAggregate {
     fn next_border(&self) -> i64 {
         /// Far from where the borders of slices overflow.
         const TIMES: std::ops::Range<i64> = -(1 << 60)..1 << 60;
-        match &self.assigner {
-            Some(assigner) if self.time.is_uniform() && TIMES.contains(&self.progress.time) => {
+        match &self.assignment.assigner {
+            Some(assigner) if self.assignment.time.is_uniform() && TIMES.contains(&self.progress.time) => {
                 assigner.slice(self.progress.time + 1).end - 1
             }
             _ => i64::MIN,
@@ -201,7 +178,7 @@ impl WindowAggregate {
                 None => {
                     let last_end = self.window_ends(*slice).1;
                     let time = steps.before(row as u32).map_or(i64::MIN, |watermark| watermark.0);
-                    self.late.add(row, self.progress.time.max(time), self.time.trigger(last_end - 1));
+                    self.late.add(row, self.progress.time.max(time), self.assignment.time.trigger(last_end - 1));
                 }
             }
         }
@@ -210,7 +187,7 @@ impl WindowAggregate {
 
     /// Where rows of a slice go now; none = they are late.
     fn target(&self, slice: SliceKey) -> Option<SliceKey> {
-        if self.is_proctime {
+        if self.assignment.is_proctime {
             return Some(slice);
         }
         let time = self.progress.time;
@@ -218,7 +195,7 @@ impl WindowAggregate {
             return None;
         }
         // Of windows that cumulate those that have fired are one slice.
-        match self.assigner.filter(WindowAssigner::is_cumulating) {
+        match self.assignment.assigner.filter(WindowAssigner::is_cumulating) {
             Some(assigner) if self.has_fired(slice.end, time) => {
                 let ends = std::iter::successors(Some(slice.end), |end| Some(assigner.next_window_end(slice, *end)));
                 ends.take_while(|end| self.has_fired(*end, time)).last().map(|end| assigner.slice(end - 1))
@@ -276,15 +253,15 @@ impl WindowAggregate {
             }
             self.fire(slice, end, output)?;
             // Windows that came with the rows may share their end; the one that fired is closed.
-            fired = if self.assigner.is_some() { end } else { end - 1 };
+            fired = if self.assignment.assigner.is_some() { end } else { end - 1 };
         }
         self.progress.time = self.progress.time.max(time);
-        output_watermark(self.is_proctime, time, output)
+        output_watermark(self.assignment.is_proctime, time, output)
     }
 
     /// Emits a window and closes the slices that no later window needs.
     fn fire(&mut self, first: SliceKey, end: i64, output: &mut dyn Output) -> Result<()> {
-        let Some(assigner) = self.assigner else {
+        let Some(assigner) = self.assignment.assigner else {
             let table = self.slices.open.remove(&first).expect("it is the first one");
             return self.emit(&table, first.start, first.end, output);
         };
@@ -343,7 +320,7 @@ impl WindowAggregate {
                 columns.push(match property {
                     WindowProperty::Start => constant_timestamps(start, chunk.len()),
                     WindowProperty::End => constant_timestamps(end, chunk.len()),
-                    WindowProperty::Time => self.time.window_times(std::iter::repeat_n(end, chunk.len())),
+                    WindowProperty::Time => self.assignment.time.window_times(std::iter::repeat_n(end, chunk.len())),
                 });
             }
             output.batch(Batch::new(columns, chunk.len()))?;
@@ -363,7 +340,7 @@ impl Operator for WindowAggregate {
     }
 
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        if !self.is_proctime {
+        if !self.assignment.is_proctime {
             return self.add_batch(batch, output);
         }
         self.process_time(self.context.environment.clock.now_ms(), output)?;
@@ -376,17 +353,17 @@ impl Operator for WindowAggregate {
     }
 
     fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
-        if self.is_proctime { output.watermark(watermark) } else { self.advance(watermark.0, output) }
+        if self.assignment.is_proctime { output.watermark(watermark) } else { self.advance(watermark.0, output) }
     }
 
     fn next_processing_timer(&self) -> Option<i64> {
-        let slice = *self.slices.open.keys().next().filter(|_| self.is_proctime)?;
+        let slice = *self.slices.open.keys().next().filter(|_| self.assignment.is_proctime)?;
         // The clock must have passed the last millisecond of the window.
-        self.next_window_end(slice, self.progress.time).map(|end| self.time.trigger(end - 1).saturating_add(1))
+        self.next_window_end(slice, self.progress.time).map(|end| self.assignment.time.trigger(end - 1).saturating_add(1))
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
-        if self.is_proctime { self.advance(now_ms - 1, output) } else { Ok(()) }
+        if self.assignment.is_proctime { self.advance(now_ms - 1, output) } else { Ok(()) }
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

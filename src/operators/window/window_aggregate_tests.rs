@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::*;
 use crate::clock::VirtualClock;
 use crate::operators::testing::*;
-use crate::stream_graph::{WindowKind, WindowSpec};
+use crate::stream_graph::{WindowKind, WindowSource, WindowSpec};
 use crate::types::{DataType, TimeAttribute, TypeKind};
 
 fn spec(kind: WindowKind, time_type: DataType, input_retracts: bool) -> WindowAggregateSpec {

@@ -5,6 +5,7 @@
 
 mod content;
 mod open_sessions;
+mod placed_rows;
 mod session_groups;
 mod session_rows;
 mod session_state;

@@ -10,6 +10,7 @@ use arrow::compute;
 
 use super::super::time::WindowTime;
 use super::open_sessions::Placed;
+use super::placed_rows::PlacedRows;
 use super::session_state::SessionState;
 use super::{SessionContent, SessionGroups, SessionRows};
 use crate::config::BATCH_ROWS;
@@ -19,9 +20,6 @@ use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{WindowAggregateSpec, WindowSpec};
 use crate::types::{Batch, InputNumber, Watermark, WatermarkSteps};
-
-/// In place of the session of a row that is late.
-const LATE: u32 = u32::MAX;
 
 /// The operator of SESSION windows.
 pub struct SessionWindow<C> {
@@ -38,11 +36,7 @@ pub struct SessionWindow<C> {
 /// What is under way within a batch.
 #[derive(Default)]
 struct Pass {
-    /// The sessions of the rows that were placed but not added, the last ones before the row that is next.
-    placed: Vec<u32>,
-    /// The first of these rows.
-    from: usize,
-    has_late: bool,
+    placed: PlacedRows,
     /// Sessions that have ended, in that order.
     closed: Vec<u32>,
     /// After how many of them which watermark came.
@@ -120,8 +114,7 @@ impl<C: SessionContent> SessionWindow<C> {
                 Placed::Late => {
                     let end = times[row].saturating_add(self.state.gap);
                     self.late.add(row, progress, self.time.trigger(end - 1));
-                    pass.has_late = true;
-                    pass.placed.push(LATE);
+                    pass.placed.push_late();
                 }
                 Placed::Merged { into, from } => {
                     // What both hold must be there before it is put together.
@@ -137,23 +130,7 @@ impl<C: SessionContent> SessionWindow<C> {
 
     /// Adds the rows that were placed to their sessions.
     fn add_placed(&mut self, batch: &Batch, pass: &mut Pass) -> Result<()> {
-        let count = pass.placed.len();
-        if count == 0 {
-            return Ok(());
-        }
-        let mut rows = batch.slice(pass.from, count);
-        if pass.has_late {
-            let kept: Vec<u32> = (0..count as u32).filter(|row| pass.placed[*row as usize] != LATE).collect();
-            rows = take_used(&rows, &UInt32Array::from(kept), self.state.content.used_columns())?;
-            pass.placed.retain(|session| *session != LATE);
-        }
-        if rows.num_rows() > 0 {
-            self.state.content.add(&rows, &pass.placed, self.state.open.num_sessions())?;
-        }
-        pass.from += count;
-        pass.has_late = false;
-        pass.placed.clear();
-        Ok(())
+        pass.placed.add_to(&mut self.state, batch)
     }
 
     /// Event time has advanced.

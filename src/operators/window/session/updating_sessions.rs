@@ -12,8 +12,8 @@ use arrow::compute;
 
 use super::super::time::WindowTime;
 use super::open_sessions::Placed;
+use super::placed_rows::PlacedRows;
 use super::session_state::{SessionState, bounds_of};
-use super::session_window::take_used;
 use super::shown_rows::ShownRows;
 use super::updating_groups::UpdatingGroups;
 use super::{SessionContent, SessionGroups};
@@ -25,9 +25,6 @@ use crate::operators::progress::Progress;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
 use crate::stream_graph::{EmitStrategy, WindowAggregateSpec, WindowSpec};
 use crate::types::{Batch, InputNumber, RowKind, Watermark};
-
-/// In place of the session of a row that is late.
-const LATE: u32 = u32::MAX;
 
 /// GROUP BY a session with early or late firing.
 pub struct UpdatingSessions {
@@ -52,11 +49,7 @@ pub struct UpdatingSessions {
 /// What is under way within a batch.
 #[derive(Default)]
 struct Pass {
-    /// The sessions of the rows that were placed but not added, the last ones before the row that is next.
-    placed: Vec<u32>,
-    /// The first of these rows.
-    from: usize,
-    has_late: bool,
+    placed: PlacedRows,
     /// Sessions that rows came for.
     touched: Vec<u32>,
     /// Those of them whose shown rows must be noted before more is added.
@@ -155,8 +148,7 @@ impl UpdatingSessions {
                 Placed::Late => {
                     let end = times[row].saturating_add(self.state.gap);
                     self.late.add(row, progress, self.time.trigger((end - 1).saturating_add(lateness)));
-                    pass.has_late = true;
-                    pass.placed.push(LATE);
+                    pass.placed.push_late();
                 }
                 Placed::Merged { into, from } => {
                     self.touch(into, pass);
@@ -209,23 +201,7 @@ impl UpdatingSessions {
     /// Adds the rows that were placed to their sessions.
     fn add_placed(&mut self, batch: &Batch, pass: &mut Pass) -> Result<()> {
         self.note(&std::mem::take(&mut pass.to_note))?;
-        let count = pass.placed.len();
-        if count == 0 {
-            return Ok(());
-        }
-        let mut rows = batch.slice(pass.from, count);
-        if pass.has_late {
-            let kept: Vec<u32> = (0..count as u32).filter(|row| pass.placed[*row as usize] != LATE).collect();
-            rows = take_used(&rows, &UInt32Array::from(kept), self.state.content.used_columns())?;
-            pass.placed.retain(|session| *session != LATE);
-        }
-        if rows.num_rows() > 0 {
-            self.state.content.add(&rows, &pass.placed, self.state.open.num_sessions())?;
-        }
-        pass.from += count;
-        pass.has_late = false;
-        pass.placed.clear();
-        Ok(())
+        pass.placed.add_to(&mut self.state, batch)
     }
 
     /// Fires the sessions that rows came for, or sets when they fire.

@@ -57,6 +57,7 @@ fn is_test_file(name: &str) -> bool {
         || name.ends_with("tidy.rs")
         || name.ends_with("_tests.rs")
         || name.ends_with("/testing.rs")
+        || name.starts_with("src/testing/")
 }
 
 /// The code of a file up to its unit tests.

@@ -4,5 +4,6 @@ pub mod connectors;
 pub mod job;
 pub mod operator_harness;
 pub mod pretty;
+pub mod seeds;
 pub mod simulation;
 pub mod specs;

@@ -1,5 +1,4 @@
 //! Random windows over random rows that come out of order: what streams gives equals what the rows say when they are looked at again.
-//! Run longer by `FLOTT_FUZZ_SECONDS`, repeat a finding by `FLOTT_FUZZ_SEED`.
 #![allow(clippy::disallowed_methods)] // a program may do what the engine may not
 
 mod recomputation;
@@ -11,10 +10,10 @@ use std::fs;
 use fastrand::Rng;
 use futures::executor::block_on;
 
-use self::recomputation::{Recomputation, expected_rows, timestamp};
+use self::recomputation::{Delays, Recomputation, expected_rows, timestamp};
 use self::windows::WindowSpec;
 use crate::client::Session;
-use crate::clock::{Clock, SystemClock};
+use crate::testing::seeds::for_each_seed;
 
 /// Seeds of a usual run.
 const SEEDS: u64 = 40;
@@ -94,12 +93,34 @@ fn seconds(ms: i64) -> String {
     format!("{}{}.{:03}", if ms < 0 { "-" } else { "" }, ms.abs() / 1000, ms.abs() % 1000)
 }
 
+/// How long windows are kept for late rows, and settings that say so, with firings before and after their end: what comes out in the
+/// end is what comes out without them.
+fn random_emission(random: &mut Rng) -> (i64, Vec<(&'static str, String)>) {
+    let lateness_ms = if random.bool() { random.i64(1..60_000) } else { 0 };
+    let delay = |random: &mut Rng| format!("{} ms", random.u8(0..20));
+    let mut settings = vec![("table.exec.emit.allow-lateness", format!("{lateness_ms} ms"))];
+    if lateness_ms > 0 {
+        settings.push(("table.exec.emit.late-fire.enabled", "true".into()));
+        settings.push(("table.exec.emit.late-fire.delay", delay(random)));
+    }
+    if random.bool() {
+        settings.push(("table.exec.emit.early-fire.enabled", "true".into()));
+        settings.push(("table.exec.emit.early-fire.delay", delay(random)));
+    }
+    (lateness_ms, settings)
+}
+
 fn fuzz(seed: u64) {
     let mut random = Rng::with_seed(seed);
     let (rows, window) = (random_rows(&mut random), WindowSpec::random(&mut random));
     let delay_ms = if random.u8(..4) == 0 { 0 } else { random.i64(0..20_000) };
     let what = if random.u8(..4) == 0 { Recomputation::Rows } else { Recomputation::Aggregates { keyed: random.u8(..4) > 0 } };
-    let settings = random_settings(&mut random);
+    let mut settings = random_settings(&mut random);
+    let (mut lateness_ms, emission) = random_emission(&mut random);
+    match what {
+        Recomputation::Aggregates { .. } if random.u8(..3) == 0 => settings.extend(emission),
+        _ => lateness_ms = 0,
+    }
     let older = match what {
         Recomputation::Aggregates { keyed } if random.bool() => windows::group_window_query(&window, keyed),
         _ => None,
@@ -108,7 +129,7 @@ fn fuzz(seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("rows.csv"), csv(&rows)).unwrap();
     let given = block_on(answer(folder.path().to_str().unwrap(), delay_ms, &settings, &query));
-    let expected = expected_rows(&rows, delay_ms, &window, what);
+    let expected = expected_rows(&rows, Delays { watermark_ms: delay_ms, lateness_ms }, &window, what);
     if given != expected {
         let kept = folder.keep();
         let missing: Vec<_> = expected.iter().filter(|row| !given.contains(row)).take(5).collect();
@@ -122,17 +143,5 @@ fn fuzz(seed: u64) {
 
 #[test]
 fn streams_give_what_a_second_look_gives() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a whole number"));
-    if let Some(seed) = number("FLOTT_FUZZ_SEED") {
-        return fuzz(seed);
-    }
-    let Some(seconds) = number("FLOTT_FUZZ_SECONDS") else { return (0..SEEDS).for_each(fuzz) };
-    let clock = SystemClock::new();
-    let (start_ms, first) = (clock.now_ms(), u64::from(std::process::id()) * 1_000_000);
-    let mut seed = first;
-    while clock.now_ms() - start_ms < 1000 * seconds as i64 {
-        fuzz(seed);
-        seed += 1;
-    }
-    eprintln!("{} seeds", seed - first);
+    for_each_seed(SEEDS, fuzz);
 }

@@ -16,6 +16,15 @@ pub(super) enum Recomputation {
     Aggregates { keyed: bool },
 }
 
+/// How long rows are waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delays {
+    /// How far the watermark is behind the latest row.
+    pub(super) watermark_ms: i64,
+    /// How long windows are kept behind their end.
+    pub(super) lateness_ms: i64,
+}
+
 /// A window of a key.
 type Group = (i64, i64, Option<i64>);
 
@@ -29,11 +38,11 @@ fn number(value: Option<i64>) -> String {
 }
 
 /// The rows that a query gives, sorted.
-pub(super) fn expected_rows(rows: &[Row], delay_ms: i64, window: &WindowSpec, what: Recomputation) -> Vec<String> {
+pub(super) fn expected_rows(rows: &[Row], delays: Delays, window: &WindowSpec, what: Recomputation) -> Vec<String> {
     let mut expected: Vec<String> = match what {
-        Recomputation::Rows => rows_of_windows(rows, delay_ms, window),
+        Recomputation::Rows => rows_of_windows(rows, delays, window),
         Recomputation::Aggregates { keyed } => {
-            let groups = groups(rows, delay_ms, window, keyed);
+            let groups = groups(rows, delays, window, keyed);
             groups.iter().map(|(group, rows)| aggregates(group, rows, keyed)).collect()
         }
     };
@@ -42,20 +51,20 @@ pub(super) fn expected_rows(rows: &[Row], delay_ms: i64, window: &WindowSpec, wh
 }
 
 /// Each row with its windows: nothing is too late where nothing is added up; sessions begin and end where all their rows are known.
-fn rows_of_windows(rows: &[Row], delay_ms: i64, window: &WindowSpec) -> Vec<String> {
+fn rows_of_windows(rows: &[Row], delays: Delays, window: &WindowSpec) -> Vec<String> {
     let line = |(start, end): (i64, i64), row: &Row| {
         let (start, end) = (timestamp(start), timestamp(end));
         format!("{start},{end},{},{},{}", timestamp(row.time_ms), number(row.key), number(row.value))
     };
     if let WindowSpec::Session { .. } = window {
-        let groups = groups(rows, delay_ms, window, true);
+        let groups = groups(rows, delays, window, true);
         return groups.iter().flat_map(|((start, end, _), rows)| rows.iter().map(|row| line((*start, *end), row))).collect();
     }
     rows.iter().flat_map(|row| window.windows_of(row.time_ms).into_iter().map(|window| line(window, row))).collect()
 }
 
 /// The rows of each window, without those that came when it was over.
-fn groups(rows: &[Row], delay_ms: i64, window: &WindowSpec, keyed: bool) -> Vec<(Group, Vec<Row>)> {
+fn groups(rows: &[Row], delays: Delays, window: &WindowSpec, keyed: bool) -> Vec<(Group, Vec<Row>)> {
     let mut watermark = i64::MIN;
     let (mut open, mut closed) = (BTreeMap::<Group, Vec<Row>>::new(), Vec::new());
     for row in rows {
@@ -65,15 +74,15 @@ fn groups(rows: &[Row], delay_ms: i64, window: &WindowSpec, keyed: bool) -> Vec<
             if let WindowSpec::Session { .. } = window {
                 (group, members) = merged_session(&mut open, group);
             }
-            if group.1 - 1 > watermark {
+            if group.1 - 1 + delays.lateness_ms > watermark {
                 members.push(*row);
             }
             if !members.is_empty() {
                 open.entry(group).or_default().append(&mut members);
             }
         }
-        watermark = watermark.max(row.time_ms - delay_ms).max(0);
-        let over: Vec<Group> = open.keys().filter(|(_, end, _)| end - 1 <= watermark).copied().collect();
+        watermark = watermark.max(row.time_ms - delays.watermark_ms).max(0);
+        let over: Vec<Group> = open.keys().filter(|(_, end, _)| end - 1 + delays.lateness_ms <= watermark).copied().collect();
         closed.extend(over.into_iter().map(|group| (group, open.remove(&group).unwrap())));
     }
     closed.extend(open);

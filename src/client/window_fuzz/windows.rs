@@ -80,6 +80,7 @@ pub(super) fn group_window_query(window: &WindowSpec, keyed: bool) -> Option<Str
     let (name, lengths) = match *window {
         WindowSpec::Tumble { size_ms, offset_ms: 0 } => ("TUMBLE", interval(size_ms)),
         WindowSpec::Hop { slide_ms, size_ms, offset_ms: 0 } => ("HOP", format!("{}, {}", interval(slide_ms), interval(size_ms))),
+        WindowSpec::Session { gap_ms } => ("SESSION", interval(gap_ms)),
         _ => return None,
     };
     let (column, key) = if keyed { ("k, ", ", k") } else { ("", "") };

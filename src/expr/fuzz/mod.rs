@@ -1,5 +1,5 @@
 //! Random expressions over random batches: a batch evaluated at once gives what its rows give one by one, and what they give as
-//! constants. Run longer by `FLOTT_FUZZ_SECONDS`, repeat a finding by `FLOTT_FUZZ_SEED`.
+//! constants.
 
 mod expressions;
 mod rows;
@@ -12,8 +12,8 @@ use self::expressions::ExpressionMaker;
 use self::rows::{Row, columns_of, random_rows, schema};
 use super::compile::can_fail;
 use super::{EvalContext, Expr, FunctionRegistry, array_to_value, builtin_functions, compile};
-use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
+use crate::testing::seeds::for_each_seed;
 use crate::types::{TimeZone, TypeKind, Value, Watermark};
 
 /// Seeds of a usual run.
@@ -142,20 +142,6 @@ fn fuzz(seed: u64, registry: &FunctionRegistry) {
 
 #[test]
 fn batches_give_what_their_rows_give() {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a whole number"));
     let registry = builtin_functions();
-    if let Some(seed) = number("FLOTT_FUZZ_SEED") {
-        return fuzz(seed, &registry);
-    }
-    let Some(seconds) = number("FLOTT_FUZZ_SECONDS") else {
-        return (0..SEEDS).for_each(|seed| fuzz(seed, &registry));
-    };
-    let clock = SystemClock::new();
-    let (start_ms, first) = (clock.now_ms(), u64::from(std::process::id()) * 1_000_000);
-    let mut seed = first;
-    while clock.now_ms() - start_ms < 1000 * seconds as i64 {
-        fuzz(seed, &registry);
-        seed += 1;
-    }
-    eprintln!("{} seeds, {} expressions each", seed - first, BATCHES * EXPRESSIONS_PER_BATCH);
+    for_each_seed(SEEDS, |seed| fuzz(seed, &registry));
 }

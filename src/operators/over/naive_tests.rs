@@ -1,7 +1,5 @@
 //! Random windows over random changes against a plain recomputation: of each row from the list of all rows. Batches of any size, stopped
 //! and restored at other parallelisms on the way.
-//!
-//! `FLOTT_FUZZ_SECONDS=600 cargo test --release --lib naive` goes on for that long; a failure names its seed.
 
 mod model;
 mod random;
@@ -12,10 +10,11 @@ use model::{Model, Row};
 use random::Case;
 
 use super::over;
-use crate::clock::{Clock, SystemClock, VirtualClock};
+use crate::clock::VirtualClock;
 use crate::operators::testing::*;
 use crate::runtime::{Operator, OperatorContext};
 use crate::stream_graph::OverStrategy;
+use crate::testing::seeds::for_each_seed;
 use crate::types::{RowKind, Watermark};
 
 /// What each of the operators gave, folded.
@@ -145,25 +144,16 @@ fn in_time(case: &Case, lines: Vec<String>, watermark: i64) -> Vec<String> {
     rows
 }
 
-/// Seeds to be tried: a few hundred, or as many as the time allows.
-fn seeds() -> impl Iterator<Item = u64> {
-    let seconds: Option<u64> = std::env::var("FLOTT_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
-    let clock = SystemClock::new();
-    let first = seconds.map_or(0, |_| clock.monotonic_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20);
-    let started = clock.monotonic_nanos();
-    (first..).enumerate().map_while(move |(count, seed)| match seconds {
-        None => (count < 150).then_some(seed),
-        Some(seconds) => ((clock.monotonic_nanos() - started) / 1_000_000_000 < seconds).then_some(seed),
-    })
-}
+/// Seeds of a usual run.
+const SEEDS: u64 = 150;
 
 fn check_all(strategy: fn(&mut fastrand::Rng) -> OverStrategy, check: fn(&Case, &mut fastrand::Rng)) {
-    for seed in seeds() {
+    for_each_seed(SEEDS, |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         let case = Case::random(strategy(&mut random), &mut random);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&case, &mut random)));
         assert!(result.is_ok(), "seed {seed}: {case:?}");
-    }
+    });
 }
 
 #[test]

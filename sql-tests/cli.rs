@@ -247,6 +247,20 @@ fn late_rows_stand_below_the_result_and_in_the_table_for_them() {
 }
 
 #[test]
+fn allowed_lateness_without_late_firing_is_told_to_do_nothing() {
+    let windows = format!("SELECT SUM(price) AS p {WINDOWS} GROUP BY window_start, window_end;");
+    let set = |late: &str| format!("SET 'table.exec.emit.allow-lateness' = '10 s'; {late} {}", over_bids(&windows));
+    check(
+        &["-e", &set("")],
+        0,
+        "p\n10\n50\n40\n",
+        "notice: 'table.exec.emit.allow-lateness' has no effect: rows are late at the end",
+    );
+    let late_fire = "SET 'table.exec.emit.late-fire.enabled' = 'true'; SET 'table.exec.emit.late-fire.delay' = '0 s';";
+    check(&["-e", &set(late_fire)], 0, "p\n10\n100\n40\n", "");
+}
+
+#[test]
 fn an_empty_result_of_windows_says_why() {
     let empty = |filter: &str, group: &str, why: &str| {
         let query = format!("SELECT SUM(price) AS p {WINDOWS} {filter} GROUP BY window_start, window_end {group}");

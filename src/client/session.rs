@@ -383,13 +383,14 @@ impl Session {
     }
 
     /// What the user should know of a job that does not end, before it starts: state that nothing bounds, unless settings say otherwise, and
-    /// what is seldom meant. Of one that ends nothing: its state ends too.
+    /// what is seldom meant. Of one that ends only settings without effect: its state ends too.
     pub(super) fn remarks(&self, planned: &PlannedJob, place: Span) -> Result<Vec<Notice>> {
         let state = self.locked();
+        let idle = plan::idle_lateness(&planned.stream_graph, &state.configuration).map(Notice::new);
         if planned.is_bounded(&state.planner_context(&self.engine))? {
-            return Ok(Vec::new());
+            return Ok(idle.into_iter().collect());
         }
-        let advice = planned.notices.iter().map(|notice| Notice::new(notice.clone()));
+        let advice = idle.into_iter().chain(planned.notices.iter().map(|notice| Notice::new(notice.clone())));
         let unbounded = || planned.unbounded.iter();
         match state.configuration.text(&STATE_UNBOUNDED).to_ascii_uppercase().as_str() {
             "ALLOW" => Ok(advice.collect()),

@@ -10,7 +10,7 @@ use crate::config::{
     SettingType, parse_duration_ms,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::stream_graph::{EmitStrategy, LateFire, WindowProperty, WindowSpec};
+use crate::stream_graph::{EmitStrategy, LateFire, OperatorSpec, StreamGraph, WindowAggregateSpec, WindowProperty, WindowSpec};
 
 /// When windows show their results besides at their end; none = then alone. Windows on processing time have no late rows.
 pub fn session_strategy(configuration: &Configuration, is_proctime: bool) -> Result<Option<EmitStrategy>> {
@@ -78,6 +78,25 @@ fn in_window_functions(plan: LogicalPlan, hinted: &dyn Fn(&WindowSpec) -> Result
         }
         other => other.map_inputs(&mut |input| in_window_functions(input, hinted)),
     }
+}
+
+/// What to say when lateness is allowed by a setting that does nothing: without late firing a window is over at its end, as in Flink.
+pub fn idle_lateness(graph: &StreamGraph, configuration: &Configuration) -> Option<String> {
+    if configuration.duration_ms(&ALLOW_LATENESS) == 0 || configuration.boolean(&LATE_FIRE_ENABLED) {
+        return None;
+    }
+    let ends_at_once = |spec: &OperatorSpec| match spec {
+        OperatorSpec::WindowAggregate(WindowAggregateSpec { emit, .. }) => {
+            spec.waits_for_event_time() && emit.is_none_or(|emit| emit.late.is_none())
+        }
+        _ => false,
+    };
+    graph.nodes.iter().any(|node| ends_at_once(&node.spec)).then(|| {
+        format!(
+            "'{}' has no effect: rows are late at the end of their window unless SET '{}' = 'true' and '{}' = '0 s'",
+            ALLOW_LATENESS.key, LATE_FIRE_ENABLED.key, LATE_FIRE_DELAY.key
+        )
+    })
 }
 
 /// The delay of a firing that is enabled.

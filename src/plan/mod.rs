@@ -35,6 +35,7 @@ pub use crate::stream_graph::JoinType;
 pub use context::{LateRowsTable, PlannerContext};
 pub use describe::describe;
 pub use display::tree_text;
+pub use emit::idle_lateness;
 pub use expr_text::expr_text;
 pub use logical::{LogicalPlan, ScanTable};
 pub use planner::{PlannedJob, PlannedQuery, plan_inserts, plan_select};

@@ -7,14 +7,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time and waits for a process")]
 
-use std::error::Error;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+mod measure;
 
-use flott::{Outcome, ScalarFn, Session};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flott::ScalarFn;
+use measure::{Fallible, Usage, best_of, print, run, runs_script};
 
 /// Events in all: of 50 one is a person, 3 are auctions, 46 are bids.
 const EVENTS: u64 = 2_000_000;
@@ -50,11 +49,6 @@ const TABLES: [(&str, &str, &str); 3] = [
 /// Flink's figures.
 const FLINK: &str = include_str!("results/flink-2.3.0.tsv");
 
-/// The argument that makes this program run one script.
-const RUN_SCRIPT: &str = "--run-script";
-
-type Fallible<T> = Result<T, Box<dyn Error>>;
-
 struct Arguments {
     events: u64,
     parallelism: u32,
@@ -62,21 +56,11 @@ struct Arguments {
     queries: Vec<String>,
 }
 
-/// What a run needed.
-#[derive(Clone, Copy)]
-struct Usage {
-    wall: Duration,
-    /// User and system time.
-    cpu: Duration,
-    /// The most resident memory, in bytes.
-    memory: u64,
-}
-
 fn main() -> Fallible<()> {
-    if let [_, option, script, parallelism] = std::env::args().collect::<Vec<_>>().as_slice()
-        && option == RUN_SCRIPT
-    {
-        return run_here(Path::new(script), parallelism);
+    // Query 14 asks for it.
+    let count_char = ScalarFn::rows::<(&str, &str), i64>("count_char", |(text, letter)| text.matches(letter).count() as i64);
+    if runs_script(|session| session.register_function(count_char))? {
+        return Ok(());
     }
     let arguments = Arguments::parse()?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -87,11 +71,8 @@ fn main() -> Fallible<()> {
     for query in &arguments.queries {
         let path = folder.join(format!("{query}.sql"));
         fs::write(&path, script(root, query, &tables)?)?;
-        match (0..arguments.runs).map(|_| run(&path, arguments.parallelism)).collect::<Fallible<Vec<Usage>>>() {
-            Ok(runs) => {
-                let best = runs.into_iter().min_by_key(|usage| usage.cpu).ok_or("there is at least one run")?;
-                print(&line(query, &arguments, best))?;
-            }
+        match best_of(arguments.runs, &path, arguments.parallelism) {
+            Ok(best) => print(&line(query, &arguments, best))?,
             Err(error) => {
                 print(&format!("{query:<5} {error}\n"))?;
                 failed.push(query.as_str());
@@ -121,10 +102,6 @@ impl Arguments {
         }
         Ok(parsed)
     }
-}
-
-fn print(text: &str) -> Fallible<()> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
 /// The statements that define the tables, over files of so many events.
@@ -164,64 +141,6 @@ fn generate(folder: &Path, event: &str, columns: &str, events: u64) -> Fallible<
 fn script(root: &Path, query: &str, tables: &str) -> Fallible<String> {
     let query = fs::read_to_string(root.join(format!("benches/nexmark/{query}.sql")))?;
     Ok(format!("{tables}\nCREATE TABLE results WITH ('connector' = 'blackhole') AS\n{query}"))
-}
-
-/// Runs a script to its end, in this process: the statements of `flott run`, and the function that query 14 asks for.
-fn run_here(script: &Path, parallelism: &str) -> Fallible<()> {
-    let count_char = ScalarFn::rows::<(&str, &str), i64>("count_char", |(text, letter)| text.matches(letter).count() as i64);
-    let session = Session::builder().set("parallelism.default", parallelism)?.build();
-    session.register_function(count_char)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        if let Outcome::Job(job) = session.execute(&fs::read_to_string(script)?).await?.outcome {
-            job.wait().await?;
-        }
-        Ok(())
-    })
-}
-
-/// Runs a script to its end, in a process of its own.
-fn run(script: &Path, parallelism: u32) -> Fallible<Usage> {
-    let cpu_before = cpu_of_children();
-    let started = Instant::now();
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg(RUN_SCRIPT)
-        .arg(script)
-        .arg(parallelism.to_string())
-        .stdout(Stdio::null())
-        .spawn()?;
-    let mut memory = 0;
-    let status = loop {
-        memory = memory.max(peak_memory(child.id()).unwrap_or(0));
-        match child.try_wait()? {
-            Some(status) => break status,
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
-    let wall = started.elapsed();
-    if !status.success() {
-        return Err(format!("{} failed: {status}", script.display()).into());
-    }
-    let cpu = cpu_of_children().zip(cpu_before).map_or(wall, |(after, before)| after - before);
-    Ok(Usage { wall, cpu, memory })
-}
-
-/// User and system time of all children that have ended, from Linux's `/proc`; none on other systems.
-fn cpu_of_children() -> Option<Duration> {
-    /// Clock ticks last 10 ms on every Linux that there is.
-    const TICK: Duration = Duration::from_millis(10);
-    let status = fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name in parentheses: the state is the first field, the children's times are the 14th and 15th.
-    let fields: Vec<&str> = status.rsplit_once(") ")?.1.split(' ').collect();
-    let ticks = fields.get(13)?.parse::<u32>().ok()? + fields.get(14)?.parse::<u32>().ok()?;
-    Some(TICK * ticks)
-}
-
-/// The most resident memory of a process so far, in bytes, from Linux's `/proc`.
-fn peak_memory(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
 fn line(query: &str, arguments: &Arguments, usage: Usage) -> String {

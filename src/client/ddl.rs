@@ -71,8 +71,8 @@ impl Session {
         }
         let is_known = functions.scalar(&wanted).is_some() || functions.aggregate(&wanted).is_some();
         if is_known {
-            let error = Error::new(ErrorKind::InvalidArgument, format!("function {wanted} was not made by a statement"));
-            return Err(error.with_hint("built-in functions and those of the program stay").at(name.span));
+            let error = Error::new(ErrorKind::InvalidArgument, format!("function {wanted} is built in, and stays"));
+            return Err(error.at(name.span));
         }
         match if_exists {
             true => Ok(()),

@@ -21,7 +21,7 @@ use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptio
 use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS, STATE_UNBOUNDED};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::expr::{self, FunctionRegistry, ScalarFunction};
+use crate::expr::{self, FunctionRegistry, ScalarFunction, UserFunction};
 use crate::job_graph;
 use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
@@ -92,7 +92,7 @@ impl SessionBuilder {
 
     /// A scalar function of the program, to be called from SQL by its name. [`Session::register_function`] adds more later.
     pub fn scalar_function(self, function: impl ScalarFunction + 'static) -> Result<Self> {
-        self.functions.register_user(Arc::new(function))?;
+        self.functions.register_user(UserFunction::Scalar(Arc::new(function)))?;
         Ok(self)
     }
 

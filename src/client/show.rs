@@ -100,10 +100,11 @@ fn table_rows(catalog: &CatalogManager, table: &Name, fits: &dyn Fn(&str) -> boo
 
 fn function_rows(name: &Name, functions: &FunctionRegistry) -> Result<RowStream> {
     let wanted = name.parts.join(".");
-    let (kind, signatures) = match (functions.scalar(&wanted), functions.aggregate(&wanted)) {
-        (Some(function), _) => ("SCALAR", function.signatures().to_string()),
-        (None, Some(function)) => ("AGGREGATE", function.signatures().to_string()),
-        (None, None) => {
+    let (kind, signatures) = match (functions.scalar(&wanted), functions.table(&wanted), functions.aggregate(&wanted)) {
+        (Some(function), ..) => ("SCALAR", function.signatures().to_string()),
+        (None, Some(function), _) => ("TABLE", function.signatures().to_string()),
+        (None, None, Some(function)) => ("AGGREGATE", function.signatures().to_string()),
+        (None, None, None) => {
             let error = Error::new(ErrorKind::UndefinedFunction, format!("function \"{wanted}\" not found")).at(name.span);
             return Err(match nearest(&wanted, functions.names().iter().map(String::as_str)) {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),

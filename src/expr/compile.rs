@@ -102,7 +102,7 @@ fn node_count(expr: &Expr) -> usize {
 pub(super) fn can_fail(expr: &Expr, registry: &FunctionRegistry) -> bool {
     let itself = match expr {
         Expr::Call { function, .. } => {
-            registry.scalar(function).is_none_or(|function| function.can_fail() || !function.is_deterministic())
+            registry.callable(function).is_none_or(|function| function.can_fail() || !function.is_deterministic())
         }
         Expr::Cast { input, data_type, mode } => *mode != CastMode::Try && Cast::can_fail(&input.data_type(), data_type),
         _ => false,
@@ -118,9 +118,7 @@ impl Node {
             Expr::Column { index, .. } => Node::Column(*index),
             Expr::Literal { value, data_type } => Node::Literal(value_to_array(value, data_type, 1)),
             Expr::Call { function: name, args, data_type } => {
-                let function = registry
-                    .scalar(name)
-                    .ok_or_else(|| Error::new(ErrorKind::UndefinedFunction, format!("function \"{name}\" not found")))?;
+                let function = registry.callable(name).ok_or_else(|| not_registered(name))?;
                 Node::Call { function, args: terms(args)?, data_type: data_type.clone() }
             }
             Expr::Cast { input, data_type, mode } => {
@@ -160,6 +158,12 @@ impl Node {
             }
         }
     }
+}
+
+/// A plan calls a function that this process does not know: it was made where there is one.
+pub(super) fn not_registered(name: &str) -> Error {
+    Error::new(ErrorKind::UndefinedFunction, format!("function \"{name}\" not found"))
+        .with_hint("a job needs the functions of the program that it was planned with: register it before the job starts")
 }
 
 /// A result of the same shape as `datum`.

@@ -1,14 +1,12 @@
-//! What a function is: a name, a rule that types a call, and a kernel over Arrow arrays; and the registry of all of them.
+//! What a function is: a name, a rule that types a call, and a kernel over Arrow arrays.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
 use arrow::compute::take;
 
 use super::{AggregateCall, Expr};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::types::{DataType, RowKinds, TimeZone, Watermark};
 
 /// An argument or a result: a value for each row, or one for all.
@@ -106,6 +104,11 @@ pub trait ScalarFunction: Send + Sync + fmt::Debug {
     fn repeats(&self, _argument: usize) -> bool {
         false
     }
+
+    /// Whether it can be registered: what is wrong with its declaration, if anything is.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// An aggregate function.
@@ -122,6 +125,21 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
 
     /// An accumulator for all groups of a task. `retractable`: rows may be taken back.
     fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>>;
+
+    /// Whether accumulators of this call can take rows back. Without it an input that changes is refused.
+    fn can_retract(&self, _call: &AggregateCall) -> bool {
+        true
+    }
+
+    /// Whether accumulators of this call can be merged into one that has rows. Without it each row is given to each of its windows.
+    fn can_merge(&self, _call: &AggregateCall) -> bool {
+        true
+    }
+
+    /// Whether it can be registered, as [`ScalarFunction::check`].
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The accumulators of one aggregate for all groups of a task, by dense group number.
@@ -147,7 +165,8 @@ pub trait GroupsAccumulator: Send {
     /// The state of these groups, a row each.
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>>;
 
-    /// Merges a row of state into the group at the same position.
+    /// Merges a row of state into the group at the same position. A group that is empty takes it as it is: so state is restored, also
+    /// where [`AggregateFunction::can_merge`] says no.
     fn merge(&mut self, groups: &[u32], state: &[ArrayRef]) -> Result<()>;
 
     /// The results of these groups, in the Arrow form of the call's type.
@@ -162,83 +181,5 @@ pub trait GroupsAccumulator: Send {
     /// Whether results hang on the order in which rows come.
     fn depends_on_order(&self) -> bool {
         false
-    }
-}
-
-/// All functions that a session knows, by name. Cheap to clone; user functions shadow nothing (a taken name is an error).
-///
-/// Clones share the user's functions: one that is registered while jobs run is known to later jobs of the same cluster.
-#[derive(Debug, Clone, Default)]
-pub struct FunctionRegistry {
-    scalars: BTreeMap<String, Arc<dyn ScalarFunction>>,
-    aggregates: BTreeMap<String, Arc<dyn AggregateFunction>>,
-    user: Arc<RwLock<BTreeMap<String, Arc<dyn ScalarFunction>>>>,
-}
-
-impl FunctionRegistry {
-    /// Registers a scalar function under its name or an alias.
-    pub fn register_scalar(&mut self, name: &str, function: Arc<dyn ScalarFunction>) {
-        self.scalars.insert(name.to_uppercase(), function);
-    }
-
-    /// Registers an aggregate function under its name or an alias.
-    pub fn register_aggregate(&mut self, name: &str, function: Arc<dyn AggregateFunction>) {
-        self.aggregates.insert(name.to_uppercase(), function);
-    }
-
-    /// Registers a scalar function of the program, in this registry and all its clones. A name that is taken is an error.
-    pub fn register_user(&self, function: Arc<dyn ScalarFunction>) -> Result<()> {
-        let name = function.name().to_uppercase();
-        let mut user = self.user.write().expect("no holder of this lock panics");
-        if self.scalars.contains_key(&name) || self.aggregates.contains_key(&name) || user.contains_key(&name) {
-            let message = format!("function \"{}\" exists already", function.name());
-            return Err(Error::new(ErrorKind::DuplicateObject, message).with_hint("give the function another name"));
-        }
-        user.insert(name, function);
-        Ok(())
-    }
-
-    /// Keeps a function that a statement made; whether it is new. One of a statement can be replaced, others cannot.
-    pub fn define(&self, function: Arc<dyn ScalarFunction>, or_replace: bool) -> Result<()> {
-        if or_replace {
-            self.forget(function.name());
-        }
-        self.register_user(function)
-    }
-
-    /// Drops a function that a statement made; whether there was one.
-    pub fn forget(&self, name: &str) -> bool {
-        let mut user = self.user.write().expect("no holder of this lock panics");
-        let name = name.to_uppercase();
-        let is_defined = user.get(&name).is_some_and(|function| function.definition().is_some());
-        is_defined && user.remove(&name).is_some()
-    }
-
-    /// Whether a function came from the program.
-    pub fn is_user_function(&self, name: &str) -> bool {
-        self.user().contains_key(&name.to_uppercase())
-    }
-
-    fn user(&self) -> RwLockReadGuard<'_, BTreeMap<String, Arc<dyn ScalarFunction>>> {
-        self.user.read().expect("no holder of this lock panics")
-    }
-
-    /// The scalar function of this name, in any case.
-    pub fn scalar(&self, name: &str) -> Option<Arc<dyn ScalarFunction>> {
-        let builtin = self.scalars.get(name).or_else(|| self.scalars.get(&name.to_uppercase()));
-        builtin.cloned().or_else(|| self.user().get(&name.to_uppercase()).cloned())
-    }
-
-    /// The aggregate function of this name, in any case.
-    pub fn aggregate(&self, name: &str) -> Option<&Arc<dyn AggregateFunction>> {
-        self.aggregates.get(name).or_else(|| self.aggregates.get(&name.to_uppercase()))
-    }
-
-    /// All names, sorted: for SHOW FUNCTIONS, completion and "did you mean".
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.scalars.keys().chain(self.aggregates.keys()).cloned().collect();
-        names.extend(self.user().keys().cloned());
-        names.sort_unstable();
-        names
     }
 }

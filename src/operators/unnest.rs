@@ -1,4 +1,5 @@
-//! UNNEST: a row for each element of a collection in the row (Flink's Correlate with an unnesting function). Keeps nothing.
+//! UNNEST and table functions: a row for each element of a collection in the row, or of what a function makes of it (Flink's Correlate).
+//! Keeps nothing.
 //!
 //! Rows of a batch are expanded together: their columns are taken by row numbers, the elements are taken from, or are a slice of,
 //! the values below the lists. An element that is a NULL row makes no row, as in Flink; any other NULL does. Watermark steps move along.
@@ -22,6 +23,9 @@ use crate::types::{Batch, InputNumber, RowKind, RowKinds, TypeKind, Watermark};
 
 /// Rows that are emitted as one batch, unless a single row has more elements.
 const ROWS_MAX: usize = 16_384;
+
+/// Rows that a table function is called with at once.
+const CALL_ROWS: usize = 1_024;
 
 /// A row for each element of a collection in the row.
 pub struct Unnest {
@@ -279,6 +283,29 @@ impl Operator for Unnest {
     }
 
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
+        if !self.spec.is_call {
+            return self.process_part(&batch, output);
+        }
+        // What a function makes of its arguments can be large.
+        let mut from = 0;
+        loop {
+            let count = CALL_ROWS.min(batch.num_rows() - from);
+            self.process_part(&batch.slice(from, count), output)?;
+            from += count;
+            if from >= batch.num_rows() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
+        self.watermark = self.watermark.max(watermark);
+        output.watermark(watermark)
+    }
+}
+
+impl Unnest {
+    fn process_part(&mut self, batch: &Batch, output: &mut dyn Output) -> Result<()> {
         let context = self.surroundings.at(batch.num_rows(), self.watermark);
         let collection = self.collection.evaluate(batch.columns(), &context)?.remove(0);
         if let Some(last) = batch.steps().last() {
@@ -293,11 +320,6 @@ impl Operator for Unnest {
                 return Ok(());
             }
         }
-    }
-
-    fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
-        self.watermark = self.watermark.max(watermark);
-        output.watermark(watermark)
     }
 }
 

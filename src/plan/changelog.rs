@@ -5,6 +5,8 @@
 //! group key. What fits nowhere (updates into an append-only sink) is refused here, before anything runs.
 //! Like Flink's FlinkChangelogModeInferenceProgram, with one difference: a DISTINCT of insert-only rows is insert-only here.
 
+mod inputs;
+
 use std::fmt;
 
 use super::describe::describe;
@@ -104,7 +106,7 @@ fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> R
         .into_iter()
         .map(|input| derive_node(input, input_needs_before(plan, needs_before), cx))
         .collect::<Result<Vec<_>>>()?;
-    check_inputs(plan, &inputs, cx)?;
+    inputs::check(plan, &inputs, cx)?;
     let modifications = modifications(plan, cx)?;
     check_former_content(plan, needs_before, cx)?;
     let updates = match (modifications.updates, emits_before(plan, needs_before, &inputs, cx)) {
@@ -117,23 +119,6 @@ fn derive_node(plan: &LogicalPlan, needs_before: bool, cx: &PlannerContext) -> R
         upsert_keys: upsert_keys(plan, &inputs),
         inputs,
     })
-}
-
-/// Some nodes take rows that stay.
-fn check_inputs(plan: &LogicalPlan, inputs: &[Changelog], cx: &PlannerContext) -> Result<()> {
-    let what = match plan {
-        LogicalPlan::WindowJoin { .. } => "window join",
-        LogicalPlan::IntervalJoin { .. } => "interval join",
-        _ => return Ok(()),
-    };
-    match plan.inputs().into_iter().zip(inputs).find(|(_, log)| !log.changes.is_insert_only()) {
-        Some((input, _)) => {
-            let producer = describe(producer_of_changes(input, cx));
-            Err(Error::unsupported(format!("{what} over the update and delete changes that {producer} produces"))
-                .with_hint("join inputs that only add rows: group by a window instead of all time"))
-        }
-        None => Ok(()),
-    }
 }
 
 /// What a node can do to rows that it emitted before.

@@ -130,7 +130,10 @@ pub fn unnest(spec: &UnnestSpec, schema: &Schema, input: &Schema) -> String {
     let function = if spec.collection.data_type().kind == TypeKind::BigInt { "REPLICATE_ROWS" } else { "UNNEST" };
     let join_type = if spec.outer { "LEFT" } else { "INNER" };
     let mut parts = vec![
-        format!("invocation=[{function}({}){ordinality}]", expr_text(&spec.collection, input)),
+        match spec.is_call {
+            true => format!("invocation=[{}]", expr_text(&spec.collection, input)),
+            false => format!("invocation=[{function}({}){ordinality}]", expr_text(&spec.collection, input)),
+        },
         format!("joinType=[{join_type}]"),
     ];
     if let Some(condition) = &spec.condition {

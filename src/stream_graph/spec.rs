@@ -256,6 +256,8 @@ impl WindowSpec {
 pub struct UnnestSpec {
     /// ARRAY, MAP or MULTISET, over the input's columns; or a BIGINT: so many elements without columns (INTERSECT ALL, EXCEPT ALL).
     pub collection: Expr,
+    /// Whether the collection is a call of a table function: the rows that it gives.
+    pub is_call: bool,
     /// Whether a row without elements stays, with NULLs (LEFT JOIN).
     pub outer: bool,
     /// WITH ORDINALITY: whether elements are numbered, from 1.

@@ -10,7 +10,22 @@ use arrow::array::{
 use arrow::datatypes::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+
+/// A row of results: a tuple of up to six.
+pub trait ReturnedRow {
+    /// What collects the columns.
+    type Builders: Default;
+
+    /// The types of the columns.
+    fn types() -> Vec<DataType>;
+
+    /// Appends a row.
+    fn append(self, builders: &mut Self::Builders) -> Result<()>;
+
+    /// All rows.
+    fn finish(builders: Self::Builders) -> Vec<ArrayRef>;
+}
 
 /// A type that an argument can have.
 pub trait Argument {
@@ -48,7 +63,7 @@ pub trait Returned {
     fn finish(builder: Self::Builder) -> ArrayRef;
 }
 
-/// The types of all arguments: a tuple of up to six.
+/// The types of all arguments: a tuple of up to six, or none.
 pub trait Arguments {
     /// The arrays that hold their values.
     type Columns<'a>;
@@ -175,8 +190,9 @@ macro_rules! returned {
 returned!(
     bool: BooleanBuilder = TypeKind::Boolean,
     String: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
-    &'static str: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
-    Vec<u8>: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX)
+    &str: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
+    Vec<u8>: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX),
+    &[u8]: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX)
 );
 
 impl<R: Returned> Returned for Option<R> {
@@ -252,7 +268,39 @@ macro_rules! arguments {
                 ($($name::value(columns.$index, row),)+)
             }
         }
+
+        impl<$($name: Returned),+> ReturnedRow for ($($name,)+) {
+            type Builders = ($($name::Builder,)+);
+
+            fn types() -> Vec<DataType> {
+                vec![$(DataType::new($name::kind(), $name::NULLABLE)),+]
+            }
+
+            fn append(self, builders: &mut Self::Builders) -> Result<()> {
+                $(self.$index.append(&mut builders.$index)?;)+
+                Ok(())
+            }
+
+            fn finish(builders: Self::Builders) -> Vec<ArrayRef> {
+                vec![$($name::finish(builders.$index)),+]
+            }
+        }
     };
+}
+
+impl Arguments for () {
+    type Columns<'a> = ();
+    type Values<'a> = ();
+
+    fn params() -> Vec<(TypeKind, bool)> {
+        Vec::new()
+    }
+
+    fn columns(_arrays: &[ArrayRef]) -> Result<Self::Columns<'_>> {
+        Ok(())
+    }
+
+    fn row<'a>(_columns: &Self::Columns<'a>, _row: usize) -> Self::Values<'a> {}
 }
 
 arguments!(A = 0);

@@ -266,7 +266,9 @@ fn functions_that_fail_or_panic_fail_their_query_alone() {
     let session = session_of(vec![("n", Arc::new(Int64Array::from(vec![1])))]);
     session.register_function(ScalarFn::rows::<(i64,), std::result::Result<i64, String>>("fails", |_| Err("no".into()))).unwrap();
     session.register_function(ScalarFn::rows::<(i64,), i64>("panics", |_| panic!("oh"))).unwrap();
-    for (sql, message) in [("SELECT fails(n) FROM t", "no"), ("SELECT panics(n) FROM t", "function panics panicked: oh")] {
+    for (sql, message) in
+        [("SELECT fails(n) FROM t", "function fails failed: no"), ("SELECT panics(n) FROM t", "function panics panicked: oh")]
+    {
         let error = block_on(async { session.query(sql).await?.collect().await }).unwrap_err();
         assert_eq!(error.to_string(), message);
     }

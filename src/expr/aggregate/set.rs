@@ -6,7 +6,8 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 
 use super::distinct::{DISTINCT_CALLS_MAX, Distinct};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
+use crate::expr::compile::not_registered;
 use crate::expr::{AggregateCall, AggregateFunction, FunctionRegistry, GroupsAccumulator};
 use crate::types::RowKinds;
 
@@ -169,10 +170,8 @@ pub(super) fn is_distinct(call: &AggregateCall) -> bool {
     call.distinct && !matches!(call.function.as_str(), "MIN" | "MAX")
 }
 
-fn function<'a>(functions: &'a FunctionRegistry, call: &AggregateCall) -> Result<&'a Arc<dyn AggregateFunction>> {
-    functions
-        .aggregate(&call.function)
-        .ok_or_else(|| Error::new(ErrorKind::UndefinedFunction, format!("aggregate function \"{}\" not found", call.function)))
+fn function(functions: &FunctionRegistry, call: &AggregateCall) -> Result<Arc<dyn AggregateFunction>> {
+    functions.aggregate(&call.function).ok_or_else(|| not_registered(&call.function))
 }
 
 /// The accumulator behind a table of distinct values.

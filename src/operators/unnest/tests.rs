@@ -23,7 +23,7 @@ fn pair() -> Expr {
 }
 
 fn unnest(collection: Expr, kept: &[usize], outer: bool, ordinality: bool, condition: Option<Expr>) -> Unnest {
-    Unnest::new(UnnestSpec { collection, outer, ordinality, condition, kept: kept.to_vec() }, &context()).unwrap()
+    Unnest::new(UnnestSpec { collection, is_call: false, outer, ordinality, condition, kept: kept.to_vec() }, &context()).unwrap()
 }
 
 fn check(mut operator: Unnest, rows: &[&str], expected: &[&str]) {

@@ -28,6 +28,11 @@ impl Binder<'_> {
         if is_missing(name) {
             return Error::unsupported(format!("function {}", name.to_uppercase()));
         }
+        if self.cx.functions.table(name).is_some() {
+            let error =
+                Error::new(ErrorKind::UndefinedFunction, format!("{name} is a table function: it gives rows, not a value"));
+            return error.with_hint(format!("call it in FROM: FROM t, LATERAL TABLE({name}(…)) AS x(…)"));
+        }
         let error = Error::new(ErrorKind::UndefinedFunction, format!("function {name} not found"));
         match nearest(name, self.cx.functions.names().iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),

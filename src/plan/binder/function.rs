@@ -76,7 +76,6 @@ impl ExprBinder<'_, '_> {
             return Err(error.with_hint(format!("write {name}() OVER (PARTITION BY … ORDER BY …)")));
         }
         if let Some(aggregate) = self.binder.cx.functions.aggregate(&name) {
-            let aggregate = aggregate.clone();
             return self.aggregate_call(aggregate.as_ref(), &call, filter.as_deref());
         }
         if call.distinct || filter.is_some() {

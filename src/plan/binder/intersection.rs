@@ -85,7 +85,7 @@ impl Binder<'_> {
             let more = self.call(">", vec![count(0), count(1)])?;
             Expr::Case { branches: vec![(more, count(1))], otherwise: Box::new(count(0)), data_type }
         };
-        let spec = UnnestSpec { collection: times, outer: false, ordinality: false, condition: None, kept: keys };
+        let spec = UnnestSpec { collection: times, is_call: false, outer: false, ordinality: false, condition: None, kept: keys };
         Ok(LogicalPlan::Unnest { input: Box::new(counts), spec, schema: Arc::new(schema) })
     }
 }

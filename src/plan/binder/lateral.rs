@@ -1,4 +1,4 @@
-//! Items of FROM that read columns of those to their left: UNNEST and LATERAL subqueries.
+//! Items of FROM that read columns of those to their left: UNNEST, LATERAL TABLE(…) and LATERAL subqueries.
 
 use sqlparser::ast::{self, JoinConstraint, TableAlias, TableFactor};
 
@@ -11,6 +11,7 @@ use super::right_side::RightSide;
 use super::scope::{Scope, ScopeColumn};
 use super::span::Located;
 use super::state::{Binder, Relation};
+use super::table_function::is_lateral_call;
 use super::unnest::is_unnest;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
@@ -24,7 +25,7 @@ pub(super) fn is_lateral(factor: &TableFactor) -> bool {
     match factor {
         TableFactor::Table { name, args: Some(_), .. } => is_unnest(name),
         TableFactor::Derived { lateral, .. } => *lateral,
-        _ => false,
+        factor => is_lateral_call(factor),
     }
 }
 
@@ -45,6 +46,7 @@ impl Binder<'_> {
                 self.lateral_subquery(left, subquery, alias.as_ref(), outer, joined)
             }
             TableFactor::Derived { .. } => Err(Error::unsupported("TABLESAMPLE").at_node(factor)),
+            TableFactor::Function { .. } => self.lateral_call(left, factor, outer, joined),
             _ => self.unnest(left, factor, outer, joined),
         }
     }

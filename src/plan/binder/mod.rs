@@ -45,6 +45,7 @@ mod subquery_join;
 mod subquery_tests;
 mod subquery_value;
 mod table;
+mod table_function;
 #[cfg(test)]
 mod tests;
 mod unnest;

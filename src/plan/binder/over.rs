@@ -156,7 +156,7 @@ impl ExprBinder<'_, '_> {
         }
         // What leaves NULLs out is typed like what does not.
         let registered = if is_away(name) { name.trim_end_matches("_IGNORE_NULLS") } else { name };
-        let Some(function) = self.binder.cx.functions.aggregate(registered).cloned() else {
+        let Some(function) = self.binder.cx.functions.aggregate(registered) else {
             return Err(match self.binder.cx.functions.scalar(name) {
                 Some(_) => Error::new(ErrorKind::Syntax, format!("OVER goes with aggregates only, {name} is none")),
                 None => self.binder.unknown_function(written),

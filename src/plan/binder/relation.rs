@@ -53,6 +53,9 @@ impl Binder<'_> {
 
     // tidy: long because it is one arm for each kind of table
     pub(super) fn table_factor(&self, factor: &TableFactor) -> Result<Relation> {
+        if let Some(called) = self.standing_call(factor)? {
+            return Ok(called);
+        }
         match factor {
             TableFactor::Table {
                 name,

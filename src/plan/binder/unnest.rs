@@ -40,8 +40,21 @@ impl Binder<'_> {
             return Err(Error::unsupported("a subquery in UNNEST").at_node(written.collection));
         }
         check_collection(&collection.data_type()).at_span(place(written.collection))?;
-        let spec = UnnestSpec { collection, outer, ordinality: written.ordinality, condition: None, kept: Vec::new() };
-        let (spec, all, scope) = self.unnested(&left, spec, written.alias)?;
+        let spec =
+            UnnestSpec { collection, is_call: false, outer, ordinality: written.ordinality, condition: None, kept: Vec::new() };
+        self.unnested_relation(left, spec, written.alias, joined, factor)
+    }
+
+    /// Rows with the elements of a collection, where the condition of their join is true.
+    pub(super) fn unnested_relation(
+        &self,
+        left: Relation,
+        spec: UnnestSpec,
+        alias: Option<&TableAlias>,
+        joined: Joined,
+        factor: &TableFactor,
+    ) -> Result<Relation> {
+        let (spec, all, scope) = self.unnested(&left, spec, alias)?;
         // Natural joins are of columns of the same name; elements have names of their own mostly.
         let condition = match joined {
             Some((_, JoinConstraint::Natural)) if !shares_a_name(&left.scope, &scope) => None,

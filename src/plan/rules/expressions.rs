@@ -47,7 +47,7 @@ pub(super) fn shifted(expr: Expr, moved: &dyn Fn(usize) -> usize) -> Expr {
 /// Whether equal rows give equal values, now and later.
 pub fn is_deterministic(expr: &Expr, functions: &FunctionRegistry) -> bool {
     let call_is = match expr {
-        Expr::Call { function, .. } => functions.scalar(function).is_none_or(|function| function.is_deterministic()),
+        Expr::Call { function, .. } => functions.callable(function).is_none_or(|function| function.is_deterministic()),
         _ => true,
     };
     call_is && expr.children().into_iter().all(|child| is_deterministic(child, functions))
@@ -60,7 +60,7 @@ pub(super) fn depends_on_row_and_time(expr: &Expr, functions: &FunctionRegistry)
         Expr::Call { function, args, .. } if function == CURRENT_WATERMARK => {
             args.iter().all(|arg| depends_on_row_and_time(arg, functions))
         }
-        Expr::Call { function, .. } if functions.scalar(function).is_some_and(|function| !function.is_deterministic()) => false,
+        Expr::Call { function, .. } if functions.callable(function).is_some_and(|function| !function.is_deterministic()) => false,
         expr => expr.children().into_iter().all(|child| depends_on_row_and_time(child, functions)),
     }
 }

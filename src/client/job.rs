@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::watermarks::WatermarkReport;
 use crate::cluster::{
-    AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestJobInfo, RequestMetrics, StopWithSavepoint,
+    AwaitFlush, AwaitResult, CancelJob, Dispatcher, JobMetrics, JobResult, RequestJobInfo, RequestMetrics, StopJob,
+    StopWithSavepoint,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::Gateway;
@@ -74,6 +75,13 @@ impl JobHandle {
             Err(error) if ended(&error) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Has its sources end, as if all had been read, and waits until what they gave has gone through. A job whose tasks have not
+    /// started yet is cancelled: the result says so.
+    pub async fn stop(&self) -> Result<JobResult> {
+        self.dispatcher.ask(StopJob { job: self.id }, ASK_TIMEOUT).await?;
+        self.result().await
     }
 
     /// Stops it with a savepoint and waits until it has ended: gives the savepoint's directory. Its sources stop, and nothing comes

@@ -294,15 +294,30 @@ impl Session {
         Ok(())
     }
 
+    /// The job of that id, or of an id that begins so when no other does.
+    async fn find_job(&self, id: &str) -> Result<JobInfo> {
+        let id = id.to_ascii_lowercase();
+        let begins_so = |info: &JobInfo| !id.is_empty() && info.id.to_string().starts_with(&id);
+        let mut found: Vec<JobInfo> = self.jobs().await?.into_iter().filter(begins_so).collect();
+        match (found.pop(), found.len()) {
+            (Some(info), 0) => Ok(info),
+            (None, _) => Err(unknown_job(&id)),
+            (Some(_), others) => {
+                let message = format!("{} jobs have an id that begins with '{id}'", others + 1);
+                Err(Error::new(ErrorKind::UndefinedObject, message).with_hint("write more of it; SHOW JOBS lists them"))
+            }
+        }
+    }
+
     /// EXPLAIN WATERMARK: how far a job, given by its id, is in event time, and what holds it back.
     pub async fn explain_watermark(&self, job: &str) -> Result<WatermarkReport> {
-        let info = self.jobs().await?.into_iter().find(|info| info.id.to_string() == job).ok_or_else(|| unknown_job(job))?;
+        let info = self.find_job(job).await?;
         let dispatcher = self.engine.running_dispatcher().ok_or_else(|| unknown_job(job))?;
         handle_of(&info, dispatcher).watermarks().await
     }
 
     async fn describe_job(&self, job: &str) -> Result<RowStream> {
-        let info = self.jobs().await?.into_iter().find(|info| info.id.to_string() == job).ok_or_else(|| unknown_job(job))?;
+        let info = self.find_job(job).await?;
         let dispatcher = self.engine.running_dispatcher().ok_or_else(|| unknown_job(job))?;
         let metrics = handle_of(&info, dispatcher).metrics().await?;
         Ok(show_jobs::job(&info, &metrics))
@@ -463,18 +478,16 @@ impl Session {
 
     /// Stops a job; with a savepoint, gives its directory as Flink shows it.
     async fn stop_job(&self, job: &str, with_savepoint: bool, with_drain: bool) -> Result<Option<RowStream>> {
-        let id = u128::from_str_radix(job, 16).map(crate::types::JobId).map_err(|_| unknown_job(job))?;
-        let known = self.jobs().await?.into_iter().find(|info| info.id == id);
-        let info = known.ok_or_else(|| unknown_job(job))?;
+        let info = self.find_job(job).await?;
         let running = self.engine.running_dispatcher().filter(|_| !info.state.is_terminal());
         let Some(dispatcher) = running else {
-            return Err(Error::new(ErrorKind::NotRunning, format!("job '{job}' has ended already: it is {}", info.state)));
+            return Err(Error::new(ErrorKind::NotRunning, format!("job '{}' has ended already: it is {}", info.id, info.state)));
         };
         if with_savepoint {
             let directory = handle_of(&info, dispatcher).stop_with_savepoint(with_drain).await?;
             return Ok(Some(builtin_rows::names("savepoint path", [directory])));
         }
-        dispatcher.ask(crate::cluster::CancelJob { job: id }, ASK_TIMEOUT).await?;
+        dispatcher.ask(crate::cluster::CancelJob { job: info.id }, ASK_TIMEOUT).await?;
         Ok(None)
     }
 }

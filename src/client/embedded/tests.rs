@@ -302,3 +302,26 @@ fn inserts_are_jobs_that_can_be_awaited_and_cancelled_at_any_time() {
     drop(session);
     block_on(job.cancel()).expect("it ended before its session");
 }
+
+#[test]
+fn a_job_is_stopped_and_found_by_the_beginning_of_its_id() {
+    let session = Session::new();
+    let endless = "CREATE TABLE endless (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000');
+                   CREATE TABLE copy (n BIGINT) WITH ('connector' = 'memory');";
+    block_on(session.execute(endless)).unwrap();
+    let start = || match block_on(session.execute("INSERT INTO copy SELECT n FROM endless")).unwrap().outcome {
+        Outcome::Job(job) => job,
+        other => panic!("an INSERT is a job: {other:?}"),
+    };
+    let job = start();
+    block_on(session.execute(&format!("DESCRIBE JOB '{}'", &job.id.to_string()[..16]))).unwrap();
+    while block_on(job.metrics()).unwrap().vertices.iter().all(|vertex| vertex.rows_in() == 0) {}
+    let stopped = block_on(job.stop()).unwrap();
+    assert_eq!(stopped.state.to_string(), "FINISHED");
+
+    let other = start();
+    let ambiguous = block_on(session.execute("STOP JOB ''")).unwrap_err();
+    assert_eq!(ambiguous.kind(), ErrorKind::UndefinedObject);
+    block_on(session.execute(&format!("STOP JOB '{}'", &other.id.to_string()[..16].to_uppercase()))).unwrap();
+    assert_eq!(block_on(other.result()).unwrap().state.to_string(), "CANCELED");
+}

@@ -212,7 +212,8 @@ impl<K: RankKey> FrameOver<K> {
 
     /// For each partition the position of the first row that is in reach by its time of one to come out.
     fn first_in_reach(&self, groups: &[u32]) -> Result<Vec<usize>> {
-        let (Some(before), Some(key)) = (self.looks.time_before, self.key) else { return Ok(vec![usize::MAX; groups.len()]) };
+        let Some(before) = self.looks.time_before else { return Ok(vec![usize::MAX; groups.len()]) };
+        let Some(key) = self.key else { return Ok(self.first_peers(groups)) };
         let first = |group: &u32| self.rows.table.entries(*group, self.rows.emitted[*group as usize]).next();
         let ids: Vec<RowId> = groups.iter().map(|group| first(group).map_or(RowId::NONE, |(_, id)| id)).collect();
         let column = Arc::clone(&self.rows.table.store().take_columns(&ids, &[self.rowtime])?[0]);
@@ -232,6 +233,15 @@ impl<K: RankKey> FrameOver<K> {
             .enumerate()
             .map(|(row, group)| self.rows.table.position(*group, &K::of(keys.bytes(row)), false))
             .collect())
+    }
+
+    /// For each partition the position of the first peer of its first row to come out: what a frame of RANGE over several order keys, which
+    /// has no distance, begins with.
+    fn first_peers(&self, groups: &[u32]) -> Vec<usize> {
+        let table = &self.rows.table;
+        let first_waiting = |group: u32| table.entries(group, self.rows.emitted[group as usize]).next();
+        let first_peer = |group: &u32| first_waiting(*group).map_or(usize::MAX, |(key, _)| table.position(*group, key, false));
+        groups.iter().map(first_peer).collect()
     }
 
     /// Event time behind the operator: no row comes out later that is not after it.

@@ -28,8 +28,8 @@ pub mod types;
 
 pub use arrow;
 pub use client::{
-    ChangeBatch, EmbeddedTable, JobHandle, Outcome, RowStream, Rows, ScalarFn, Session, SessionBuilder, StatementResult, TableFn,
-    WatermarkLine, WatermarkReport,
+    Accumulator, AggregateFn, ChangeBatch, EmbeddedTable, JobHandle, Merge, Outcome, Retract, RowStream, Rows, ScalarFn, Session,
+    SessionBuilder, StatementResult, TableFn, WatermarkLine, WatermarkReport,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use types::{DataType, RowKind, TypeKind};

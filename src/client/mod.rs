@@ -58,7 +58,7 @@ mod watermark_tests;
 #[cfg(test)]
 mod window_fuzz;
 
-pub use embedded::{EmbeddedTable, Rows, ScalarFn, TableFn};
+pub use embedded::{Accumulator, AggregateFn, EmbeddedTable, Merge, Retract, Rows, ScalarFn, TableFn};
 pub use entry::main;
 pub use fold::ChangelogFold;
 pub use job::JobHandle;

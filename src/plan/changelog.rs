@@ -182,7 +182,7 @@ fn modifications(plan: &LogicalPlan, cx: &PlannerContext) -> Result<Modification
         }
         LogicalPlan::Over { input, spec, .. } => {
             let updating = modifications(input, cx)?.any();
-            match over::choose(spec, input.schema(), updating)? {
+            match over::choose(spec, input.schema(), updating, cx.functions)? {
                 OverStrategy::EventTime(_) | OverStrategy::EventTimeFrames(_) | OverStrategy::ProcessingTime => {
                     Modifications::default()
                 }

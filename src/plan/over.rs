@@ -1,7 +1,7 @@
 //! How OVER is computed over a stream, or why it cannot be.
 
 use crate::error::{Error, Result};
-use crate::expr::SortKey;
+use crate::expr::{AggregateCall, FunctionRegistry, SortKey};
 use crate::stream_graph::{FrameBound, OverCall, OverSpec, OverStrategy};
 use crate::types::Schema;
 
@@ -26,7 +26,7 @@ const RUNNING_FUNCTIONS: [&str; 4] = ["ROW_NUMBER", "RANK", "DENSE_RANK", "LAG"]
 const GROWING_ONLY: [&str; 4] = ["FIRST_VALUE_RESPECT_NULLS", "LAST_VALUE_RESPECT_NULLS", "NTH_VALUE", "NTH_VALUE_IGNORE_NULLS"];
 
 /// The strategy for calls over an input with these columns. `updating`: the input is not insert-only.
-pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool) -> Result<OverStrategy> {
+pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool, functions: &FunctionRegistry) -> Result<OverStrategy> {
     let key_type = |key: &SortKey| &input.field(key.column).data_type;
     let Some(first) = spec.order_keys.first() else { return Ok(OverStrategy::Sorted) };
     let data_type = key_type(first);
@@ -37,7 +37,7 @@ pub(super) fn choose(spec: &OverSpec, input: &Schema, updating: bool) -> Result<
     if updating || first.descending || !(data_type.is_rowtime() || data_type.is_proctime()) {
         return sorted(spec, input);
     }
-    let runs = spec.order_keys.len() == 1 && runs(spec);
+    let runs = spec.order_keys.len() == 1 && runs(spec, functions);
     match (data_type.is_rowtime(), runs) {
         (true, true) => Ok(OverStrategy::EventTime(first.column)),
         (true, false) => Ok(OverStrategy::EventTimeFrames(first.column)),
@@ -57,7 +57,7 @@ fn sorted(spec: &OverSpec, input: &Schema) -> Result<OverStrategy> {
 }
 
 /// Whether all calls have one frame that ends with the row, and are computed by letting rows come in and go out.
-fn runs(spec: &OverSpec) -> bool {
+fn runs(spec: &OverSpec, functions: &FunctionRegistry) -> bool {
     let runs = |over: &OverCall| {
         let name = over.call.function.as_str();
         if PLACE_FUNCTIONS.contains(&name) {
@@ -66,11 +66,16 @@ fn runs(spec: &OverSpec) -> bool {
         let is_unbounded = over.frame.start == FrameBound::UnboundedPreceding;
         over.frame.end == FrameBound::CurrentRow
             && over.frame.start.before().is_none_or(|before| before >= 0)
-            && (is_unbounded || !GROWING_ONLY.contains(&name))
+            && (is_unbounded || can_retract(&over.call, functions))
     };
     let mut frames = spec.calls.iter().map(OverCall::running_frame);
     let first = frames.next();
     spec.calls.iter().all(runs) && frames.all(|frame| Some(frame) == first)
+}
+
+fn can_retract(call: &AggregateCall, functions: &FunctionRegistry) -> bool {
+    let user_can = || functions.aggregate(&call.function).is_none_or(|function| function.can_retract(call));
+    !GROWING_ONLY.contains(&call.function.as_str()) && user_can()
 }
 
 fn unsupported(what: &str) -> Error {

@@ -150,6 +150,11 @@ impl<T> Overloads<T> {
         self.forms.iter().map(|(_, form)| form)
     }
 
+    /// All forms, to be changed.
+    pub(super) fn forms_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.forms.iter_mut().map(|(_, form)| form)
+    }
+
     /// What is wrong with the declaration, if anything is.
     pub(super) fn check(&self) -> Result<()> {
         if self.name.trim().is_empty() {

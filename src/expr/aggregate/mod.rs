@@ -30,4 +30,5 @@ mod variance;
 
 pub use builtin::builtin_aggregates;
 pub use group_keys::GroupKeys;
+pub(crate) use rows::Rows;
 pub use set::AggregateSet;

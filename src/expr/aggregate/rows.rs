@@ -6,7 +6,7 @@ use arrow::buffer::BooleanBuffer;
 use crate::types::RowKinds;
 
 /// The rows of an update, each with its group.
-pub(super) struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     groups: &'a [u32],
     mask: Option<BooleanBuffer>,
     kinds: Option<&'a [u8]>,
@@ -14,7 +14,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The rows where `filter` is true and no value of `args` is NULL.
-    pub(super) fn new(groups: &'a [u32], args: &[ArrayRef], filter: Option<&BooleanArray>, kinds: Option<&'a RowKinds>) -> Self {
+    pub(crate) fn new(groups: &'a [u32], args: &[ArrayRef], filter: Option<&BooleanArray>, kinds: Option<&'a RowKinds>) -> Self {
         let mut mask = filter.map(true_values);
         for nulls in args.iter().filter_map(|arg| arg.logical_nulls()).filter(|nulls| nulls.null_count() > 0) {
             mask = Some(match mask {
@@ -27,7 +27,7 @@ impl<'a> Rows<'a> {
 
     /// Calls `f` with row, group and whether the row is taken back, in order.
     #[inline]
-    pub(super) fn for_each(&self, mut f: impl FnMut(usize, usize, bool)) {
+    pub(crate) fn for_each(&self, mut f: impl FnMut(usize, usize, bool)) {
         match (&self.mask, self.kinds) {
             (None, None) => self.groups.iter().enumerate().for_each(|(row, group)| f(row, *group as usize, false)),
             (Some(mask), None) => mask.set_indices().for_each(|row| f(row, self.groups[row] as usize, false)),

@@ -114,7 +114,11 @@ impl ExprBinder<'_, '_> {
         let has_rows = filter.is_none() && frame.has_its_row();
         let (args, data_type) = self.over_function(&name, written, &parts.call, has_rows)?;
         let distinct = parts.call.distinct;
-        let bound = BoundOver { function: name, args, distinct, filter, data_type, partition, order, frame };
+        let function = match self.binder.cx.functions.user(&name) {
+            Some(user) => user.name().to_string(),
+            None => name,
+        };
+        let bound = BoundOver { function, args, distinct, filter, data_type, partition, order, frame };
         if !is_place {
             return Ok(bound);
         }

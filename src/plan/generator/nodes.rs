@@ -203,7 +203,7 @@ impl<'a> Generator<'a> {
 
     fn over(&mut self, input: &'a LogicalPlan, spec: &OverSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {
         let stream = self.stream(input, &changelog.inputs[0])?;
-        let strategy = over::choose(spec, input.schema(), !stream.changes.is_insert_only())?;
+        let strategy = over::choose(spec, input.schema(), !stream.changes.is_insert_only(), self.cx.functions)?;
         let over = OverOperatorSpec {
             over: spec.clone(),
             strategy,

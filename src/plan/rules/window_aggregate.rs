@@ -1,7 +1,8 @@
 //! Aggregate by window_start and window_end over a window table function → WindowAggregate.
 //!
 //! Where filters and projections between the two leave the window alone, the aggregate assigns it itself, by slices, and the table
-//! function goes away (`WindowSource::Assigned`); otherwise the rows keep the window that they carry (`Attached`). A grouping
+//! function goes away (`WindowSource::Assigned`); otherwise the rows keep the window that they carry (`Attached`).
+//! An aggregate whose accumulators cannot be merged gets rows that carry their window too, where windows share rows. A grouping
 //! that names only one of the two bounds stays a plain GroupAggregate, as in Flink; so does one over sessions by other keys than theirs.
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::expr::{AggregateCall, Expr};
 use crate::plan::emit::session_strategy;
 use crate::plan::window_trace::{WindowTrace, trace};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{EmitStrategy, ExpandSpec, WindowAggregateSpec, WindowProperty, WindowSource, WindowSpec};
+use crate::stream_graph::{EmitStrategy, ExpandSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec};
 use crate::types::{Field, Schema, SchemaRef};
 
 /// Window joins and ranks of windows are made in the same pass, since each can stand on the other.
@@ -38,12 +39,22 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
         None => session_strategy(cx.configuration, window.time_type.is_proctime())?,
     };
     let grouping = Grouping { emit, ..Grouping::new(keys, aggregates, schema, &window) };
+    let unmergeable = grouping.aggregates.iter().find(|call| shares_rows(&window.kind) && !can_merge(call, cx));
     let reads_window = grouping.aggregates.iter().flat_map(columns_of).any(|column| window.columns[column].is_some());
-    match pull_up(&input).filter(|_| !reads_window) {
+    match pull_up(&input).filter(|_| !reads_window && unmergeable.is_none()) {
         Some(pulled) => Ok(grouping.over(pulled.plan, WindowSource::Assigned(pulled.window), &|column| {
             pulled.columns[column].expect("only window columns are left out, and none of them is read")
         })),
         None if emit.is_some() && window.kind.is_session() => {
+            if let Some(call) = unmergeable {
+                let what = format!(
+                    "early and late firing of sessions with aggregate function {}, which cannot be merged,",
+                    call.function
+                );
+                return Err(
+                    Error::unsupported(what).with_hint("sessions become one as rows come: give it MERGE of its Accumulator")
+                );
+            }
             Err(Error::unsupported("early and late firing of an aggregation over rows that carry their session")
                 .with_hint("group by the session where it is made, without a filter on its bounds"))
         }
@@ -57,6 +68,15 @@ fn lower(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
             Ok(grouping.over(*input, source, &|column| column))
         }
     }
+}
+
+/// Whether windows of the kind are made of parts that are merged: other ones keep what is of one window.
+fn shares_rows(kind: &WindowKind) -> bool {
+    !matches!(kind, WindowKind::Tumble { .. })
+}
+
+fn can_merge(call: &AggregateCall, cx: &PlannerContext) -> bool {
+    cx.functions.aggregate(&call.function).is_none_or(|function| function.can_merge(call))
 }
 
 fn columns_of(call: &AggregateCall) -> impl Iterator<Item = usize> + '_ {

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
 
+use super::known_splits::KnownSplits;
 use crate::clock::{Clock, random_seed};
 use crate::error::{Error, Result};
 use crate::runtime::{ReaderContext, Source, SourceEvent, SourceReader, Split, SplitEnumerator};
@@ -67,7 +68,13 @@ impl fmt::Debug for GeneratorSource {
 
 impl Source for GeneratorSource {
     fn enumerator(&self, parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
-        Ok(Box::new(GeneratorEnumerator { readers: u64::from(parallelism), rows: self.rows, seed: random_seed(), done: false }))
+        let (readers, seed) = (u64::from(parallelism), random_seed());
+        let split = |reader| {
+            let numbers = RowNumbers { next: reader, step: readers, end: self.rows, seed, start_ms: None };
+            let state = serde_json::to_string(&numbers).expect("row numbers have only plain fields");
+            Split { id: SplitId(reader), state }
+        };
+        Ok(Box::new(KnownSplits::for_readers((0..readers).map(split).collect())))
     }
 
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
@@ -98,46 +105,6 @@ struct RowNumbers {
 impl RowNumbers {
     fn left(&self) -> u64 {
         self.end.map_or(u64::MAX, |end| end.saturating_sub(self.next).div_ceil(self.step))
-    }
-}
-
-struct GeneratorEnumerator {
-    readers: u64,
-    rows: Option<u64>,
-    seed: u64,
-    done: bool,
-}
-
-impl SplitEnumerator for GeneratorEnumerator {
-    fn discover(&mut self) -> Result<Vec<Split>> {
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(Vec::new());
-        }
-        let split = |reader| {
-            let numbers = RowNumbers { next: reader, step: self.readers, end: self.rows, seed: self.seed, start_ms: None };
-            let state = serde_json::to_string(&numbers).expect("row numbers have only plain fields");
-            Split { id: SplitId(reader), state }
-        };
-        Ok((0..self.readers).map(split).collect())
-    }
-
-    fn discovery_interval_ms(&self) -> Option<u64> {
-        None
-    }
-
-    fn assign_all_at_start(&self) -> bool {
-        // One split a reader: with a watermark none of them may start alone.
-        true
-    }
-
-    /// Nothing: all splits were given out before anyone could ask.
-    fn snapshot(&self) -> String {
-        String::new()
-    }
-
-    fn restore(&mut self, _state: &str) -> Result<()> {
-        self.done = true;
-        Ok(())
     }
 }
 

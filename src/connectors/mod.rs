@@ -10,6 +10,7 @@ mod factory;
 mod filesystem;
 pub mod formats;
 mod generator;
+mod known_splits;
 mod memory;
 mod nexmark;
 mod options;

@@ -49,10 +49,6 @@ impl BoundedSort {
 }
 
 impl Operator for BoundedSort {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if batch.num_rows() > 0 {

@@ -65,10 +65,6 @@ fn reads_watermark(expr: &Expr) -> bool {
 }
 
 impl Operator for Calc {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         if self.reads_watermark {
             return self.process_from_step_to_step(batch, output);

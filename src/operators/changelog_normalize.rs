@@ -202,10 +202,6 @@ impl StateTable for LastRows {
 }
 
 impl Operator for ChangelogNormalize {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         rows_then_watermark(batch, output, |batch| self.apply(&batch))
     }

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Int64Array, UInt32Array};
 use arrow::compute;
 
 use crate::error::Result;
-use crate::runtime::{Operator, OperatorContext, Output};
+use crate::runtime::{Operator, Output};
 use crate::stream_graph::ExpandSpec;
 use crate::types::{Batch, InputNumber};
 
@@ -62,10 +62,6 @@ impl Expand {
 }
 
 impl Operator for Expand {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let rows_max = (ROWS_MAX / self.ids.len()).max(1);
         if batch.num_rows() <= rows_max {

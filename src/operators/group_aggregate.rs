@@ -116,10 +116,6 @@ impl GroupAggregate {
 }
 
 impl Operator for GroupAggregate {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         rows_then_watermark(batch, output, |batch| self.apply(batch))
     }

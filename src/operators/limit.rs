@@ -7,7 +7,7 @@ use arrow::datatypes::Int64Type;
 
 use super::keyed_state::{rows_in_range, state_rows};
 use crate::error::Result;
-use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
+use crate::runtime::{Operator, Output, StateTable, StateTableSnapshot};
 use crate::types::{Batch, InputNumber, KeyGroupRange};
 
 /// The first rows in the order of arrival.
@@ -31,10 +31,6 @@ impl Limit {
 }
 
 impl Operator for Limit {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let num_rows = batch.num_rows() as u64;
         let skipped = self.counters.skip.min(num_rows);

@@ -353,10 +353,6 @@ impl StateTable for RowLists {
 }
 
 impl Operator for SinkMaterializer {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         rows_then_watermark(batch, output, |batch| self.apply(&batch))
     }

@@ -263,10 +263,6 @@ impl SortedRows {
 }
 
 impl Operator for SortLimit {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         if !self.is_current {
             self.visible = self.rows.window().cloned().collect();

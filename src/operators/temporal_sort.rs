@@ -109,10 +109,6 @@ impl TemporalSort {
 }
 
 impl Operator for TemporalSort {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.refill()?;
         let steps = batch.take_steps();

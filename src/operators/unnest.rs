@@ -278,10 +278,6 @@ fn end_of_part(collection: &ArrayRef, from: usize) -> usize {
 }
 
 impl Operator for Unnest {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         if !self.spec.is_call {
             return self.process_part(&batch, output);

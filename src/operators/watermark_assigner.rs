@@ -49,10 +49,6 @@ impl WatermarkAssigner {
 }
 
 impl Operator for WatermarkAssigner {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let from_before = batch.take_steps();
         if batch.num_rows() > 0 {

@@ -38,7 +38,9 @@ pub trait Output {
 /// [`Operator::process_watermark`] had been called between the rows; the operator passes them on, after what they made it emit.
 pub trait Operator: Send {
     /// Called once before anything else, or before [`Operator::state`] is restored.
-    fn open(&mut self, context: &OperatorContext) -> Result<()>;
+    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
+        Ok(())
+    }
 
     /// Whether the operator can take more input now; the task asks all operators of its chain before each batch, so that one with
     /// a full queue behind it (a collected result, a sink) holds the task back without blocking a thread.

@@ -16,6 +16,7 @@ pub use store::{EmbeddedRows, EmbeddedTables, RowsStream};
 
 use self::reader::EmbeddedReader;
 use super::descriptor::no_sink;
+use super::known_splits::KnownSplits;
 use super::options::{OptionReader, optional};
 use crate::catalog::{CatalogTable, ConnectorDescriptor, ObjectPath, OptionDescriptor, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
@@ -84,41 +85,11 @@ impl EmbeddedSource {
 
 impl Source for EmbeddedSource {
     fn enumerator(&self, _parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
-        Ok(Box::new(OneSplit { given: false }))
+        Ok(Box::new(KnownSplits::one(Split { id: SplitId(0), state: "0".to_string() })))
     }
 
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
         let tables = Arc::clone(&self.tables);
         Ok(Box::new(EmbeddedReader::new(tables, self.table.clone(), self.projection.clone(), context.batch_rows.max(1))))
-    }
-}
-
-/// The whole table is one split, so that its rows keep their order.
-struct OneSplit {
-    given: bool,
-}
-
-impl SplitEnumerator for OneSplit {
-    fn discover(&mut self) -> Result<Vec<Split>> {
-        let first = !std::mem::replace(&mut self.given, true);
-        Ok(first.then(|| Split { id: SplitId(0), state: "0".to_string() }).into_iter().collect())
-    }
-
-    fn discovery_interval_ms(&self) -> Option<u64> {
-        None
-    }
-
-    fn assign_all_at_start(&self) -> bool {
-        false
-    }
-
-    /// Nothing: the one split was given out before anyone could ask.
-    fn snapshot(&self) -> String {
-        String::new()
-    }
-
-    fn restore(&mut self, _state: &str) -> Result<()> {
-        self.given = true;
-        Ok(())
     }
 }

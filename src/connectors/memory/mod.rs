@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use sink::{MemoryCommitter, MemoryWriter};
 pub use store::{LogEntry, MemoryTables};
 
+use super::known_splits::KnownSplits;
 use super::options::{OptionReader, optional, without_default};
 use crate::catalog::{CatalogTable, ConnectorDescriptor, ObjectPath, OptionDescriptor, Options, SinkAbilities, SourceAbilities};
 use crate::config::SettingType;
@@ -120,7 +121,7 @@ impl MemorySource {
 
 impl Source for MemorySource {
     fn enumerator(&self, _parallelism: u32) -> Result<Box<dyn SplitEnumerator>> {
-        Ok(Box::new(OneSplit { given: false }))
+        Ok(Box::new(KnownSplits::one(Position::default().to_split(SplitId(0)))))
     }
 
     fn reader(&self, context: ReaderContext) -> Result<Box<dyn SourceReader>> {
@@ -135,37 +136,6 @@ impl Source for MemorySource {
             no_more_splits: false,
             asked: false,
         }))
-    }
-}
-
-struct OneSplit {
-    given: bool,
-}
-
-impl SplitEnumerator for OneSplit {
-    fn discover(&mut self) -> Result<Vec<Split>> {
-        if std::mem::replace(&mut self.given, true) {
-            return Ok(Vec::new());
-        }
-        Ok(vec![Position::default().to_split(SplitId(0))])
-    }
-
-    fn discovery_interval_ms(&self) -> Option<u64> {
-        None
-    }
-
-    fn assign_all_at_start(&self) -> bool {
-        false
-    }
-
-    /// Nothing: the one split was given out before anyone could ask.
-    fn snapshot(&self) -> String {
-        String::new()
-    }
-
-    fn restore(&mut self, _state: &str) -> Result<()> {
-        self.given = true;
-        Ok(())
     }
 }
 

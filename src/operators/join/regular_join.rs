@@ -336,10 +336,6 @@ fn plain(kind: RowKind) -> RowKind {
 }
 
 impl Operator for RegularJoin {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if batch.num_rows() > 0 {

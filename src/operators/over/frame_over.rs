@@ -251,10 +251,6 @@ impl<K: RankKey> FrameOver<K> {
 }
 
 impl<K: RankKey> Operator for FrameOver<K> {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.load()?;
         let steps = batch.take_steps();

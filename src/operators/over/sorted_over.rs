@@ -256,10 +256,6 @@ fn differ(old: &[ArrayRef], new: &[ArrayRef], stayed: &[Option<usize>]) -> Resul
 }
 
 impl<K: RankKey> Operator for SortedOver<K> {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         rows_then_watermark(batch, output, |batch| self.apply(&batch))
     }

@@ -254,10 +254,6 @@ fn precision(kind: &TypeKind) -> u8 {
 }
 
 impl Operator for TimeOver {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.load()?;
         let steps = batch.take_steps();

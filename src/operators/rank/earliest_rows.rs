@@ -236,10 +236,6 @@ impl EarliestRows {
 }
 
 impl Operator for EarliestRows {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if let Some(rows) = self.apply(&batch, steps.as_slice())? {

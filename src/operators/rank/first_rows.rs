@@ -85,10 +85,6 @@ impl KnownKeys {
 }
 
 impl Operator for FirstRows {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
         self.known.assign_now(&keys, batch.num_rows())?;

@@ -207,10 +207,6 @@ impl Rows {
 }
 
 impl Operator for LastRows {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         rows_then_watermark(batch, output, |batch| self.table.apply(&batch))
     }

@@ -54,10 +54,6 @@ impl<K: RankKey> TopN<K> {
 }
 
 impl<K: RankKey> Operator for TopN<K> {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if batch.num_rows() > 0

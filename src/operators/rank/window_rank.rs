@@ -168,10 +168,6 @@ impl<K: RankKey> Windows<K> {
 }
 
 impl<K: RankKey> Operator for WindowRank<K> {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         if self.is_proctime {
             self.process_time(self.context.environment.clock.now_ms(), output)?;

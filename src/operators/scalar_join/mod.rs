@@ -168,10 +168,6 @@ impl ScalarJoin {
 }
 
 impl Operator for ScalarJoin {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         let steps = batch.take_steps();
         if input == RIGHT {

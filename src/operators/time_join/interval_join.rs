@@ -256,10 +256,6 @@ struct Search {
 }
 
 impl Operator for IntervalJoin {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         if self.spec.is_proctime {
             self.process_time(self.context.environment.clock.now_ms(), output)?;

@@ -273,10 +273,6 @@ impl<'a> WindowPair<'a> {
 }
 
 impl Operator for WindowJoin {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.add(usize::from(input.0), batch, output)
     }

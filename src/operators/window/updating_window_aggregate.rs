@@ -245,10 +245,6 @@ impl UpdatingWindowAggregate {
 }
 
 impl Operator for UpdatingWindowAggregate {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         if !self.assignment.is_proctime {
             return self.add_batch(batch, output);

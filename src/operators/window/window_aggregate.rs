@@ -335,10 +335,6 @@ fn output_watermark(is_proctime: bool, time: i64, output: &mut dyn Output) -> Re
 }
 
 impl Operator for WindowAggregate {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         if !self.assignment.is_proctime {
             return self.add_batch(batch, output);

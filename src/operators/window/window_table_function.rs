@@ -67,10 +67,6 @@ impl WindowTableFunction {
 }
 
 impl Operator for WindowTableFunction {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         if !self.spec.time_type.is_proctime() && batch.column(self.spec.time_column).null_count() > 0 {
             // Flink drops rows without a time here.

@@ -77,10 +77,6 @@ struct Pass {
 }
 
 impl Operator for Pass {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         let Some(left) = &mut self.left else { return output.batch(batch) };
         let rows = batch.num_rows().min(*left as usize);
@@ -105,10 +101,6 @@ impl Recorder {
 }
 
 impl Operator for Recorder {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, _output: &mut dyn Output) -> Result<()> {
         let values = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
         match self.table.as_str() {

@@ -209,10 +209,6 @@ pub(super) fn take_used(rows: &Batch, indices: &UInt32Array, used: Option<&[bool
 
 #[allow(private_bounds)]
 impl<C: SessionContent> Operator for SessionWindow<C> {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
         if self.is_proctime {
             self.process_time(self.context.environment.clock.now_ms(), output)?;

@@ -364,10 +364,6 @@ impl UpdatingSessions {
 }
 
 impl Operator for UpdatingSessions {
-    fn open(&mut self, _context: &OperatorContext) -> Result<()> {
-        Ok(())
-    }
-
     fn process_batch(&mut self, _input: InputNumber, batch: Batch, output: &mut dyn Output) -> Result<()> {
         self.settle()?;
         if self.is_proctime {

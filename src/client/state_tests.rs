@@ -105,7 +105,71 @@ fn windows_and_intervals_are_bounded_by_time() {
          FROM orders",
         expect![[r#"
             OverAggregate: no upsert key
-                rows of frames: until time is 1 h past them
+                rows of frames: until event time is 1 h past them
+        "#]],
+    );
+}
+
+#[test]
+fn over_keeps_what_its_frames_look_at() {
+    let over = |call: &str, order: &str, frame: &str| {
+        format!("SELECT id, {call} OVER (PARTITION BY customer ORDER BY {order} {frame}) FROM orders")
+    };
+    check(
+        &over("SUM(price)", "ts", ""),
+        expect![[r#"
+        OverAggregate: no upsert key
+            results of each partition: one entry for each [customer]
+    "#]],
+    );
+    check(
+        &over("LISTAGG(customer)", "p", ""),
+        expect![[r#"
+        OverAggregate: no upsert key
+            results of each partition: one entry for each [customer]
+            values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values of a group
+    "#]],
+    );
+    check(
+        &over("SUM(price)", "p", "ROWS 5 PRECEDING"),
+        expect![[r#"
+        OverAggregate: no upsert key
+            the last 6 rows of each partition: one entry for each [customer]
+    "#]],
+    );
+    check(
+        &over("SUM(price)", "p", "RANGE INTERVAL '1' MINUTE PRECEDING"),
+        expect![[r#"
+        OverAggregate: no upsert key
+            rows of frames: until the clock is 1 min past them
+    "#]],
+    );
+    check(
+        &over("SUM(price)", "ts", "ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING"),
+        expect![[r#"
+        OverAggregate: no upsert key
+            the last 4 rows of each partition: one entry for each [customer]
+    "#]],
+    );
+    check(
+        &over("SUM(price)", "ts", "RANGE BETWEEN CURRENT ROW AND INTERVAL '2' HOUR FOLLOWING"),
+        expect![[r#"
+        OverAggregate: no upsert key
+            rows of frames: until event time is 2 h past them
+    "#]],
+    );
+    check(
+        &over("SUM(price)", "ts", "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"),
+        expect![[r#"
+        OverAggregate: no upsert key
+            rows: bounded by nothing, its input only adds rows and does not end
+    "#]],
+    );
+    check(
+        "SELECT /*+ STATE_TTL('orders' = '1 d') */ id, COUNT(*) OVER (PARTITION BY customer ORDER BY ts) FROM orders",
+        expect![[r#"
+            OverAggregate: no upsert key
+                results of each partition: one entry for each [customer], dropped when not written for 1 d
         "#]],
     );
 }

@@ -243,6 +243,7 @@ fn sum() -> AggregateCall {
         args: vec![VALUE],
         arg_types: vec![bigint()],
         distinct: false,
+        order: Vec::new(),
         filter: None,
         data_type: bigint(),
         name: "s".to_string(),
@@ -355,7 +356,8 @@ fn ranks() {
         let retracts = strategy == RankStrategy::Retract;
         let is_window = matches!(strategy, RankStrategy::Window { .. });
         let window = is_window.then(|| AttachedWindow { start: START, end: END, time_type: rowtime() });
-        let rank = RankSpec { partition_keys: vec![NAME], order_keys, range, output_number: range.end != one.end, window };
+        let rank =
+            RankSpec { partition_keys: vec![NAME], order_keys, range, output_number: range.end != one.end, window, ttl: None };
         let input = Arc::new(schema());
         let spec = OperatorSpec::Rank(RankOperatorSpec { rank, strategy, emit_update_before: true, changes: None, input });
         Case::new(spec, 1, Some(NAME), events(1, retracts, !retracts)).check();
@@ -371,18 +373,41 @@ fn overs() {
     let behind = OverFrame::new(FrameUnit::Rows, FrameBound::UnboundedPreceding, FrameBound::Preceding(1));
     for frame in [rows, range, OverFrame::RANGE_TO_CURRENT, following, later, behind] {
         let order_keys = vec![SortKey { column: TIME, descending: false, nulls_first: true }];
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }], limit: None };
+        let over = OverSpec {
+            partition_keys: vec![NAME],
+            order_keys,
+            calls: vec![OverCall { frame, call: sum() }],
+            limit: None,
+            ttl: None,
+        };
         let ends = frame.end == FrameBound::CurrentRow;
         let strategy = if ends { OverStrategy::EventTime(TIME) } else { OverStrategy::EventTimeFrames(TIME) };
-        let spec =
-            OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input: Arc::new(schema()), emit_update_before: true });
+        let spec = OperatorSpec::OverAggregate(OverOperatorSpec {
+            over,
+            strategy,
+            input_retracts: false,
+            input: Arc::new(schema()),
+            emit_update_before: true,
+        });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
     }
     for frame in [rows, OverFrame::RANGE_TO_CURRENT, following, OverFrame::PARTITION] {
         let order_keys = vec![SortKey { column: VALUE, descending: true, nulls_first: false }];
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls: vec![OverCall { frame, call: sum() }], limit: None };
+        let over = OverSpec {
+            partition_keys: vec![NAME],
+            order_keys,
+            calls: vec![OverCall { frame, call: sum() }],
+            limit: None,
+            ttl: None,
+        };
         let (strategy, input) = (OverStrategy::Sorted, Arc::new(schema()));
-        let spec = OperatorSpec::OverAggregate(OverOperatorSpec { over, strategy, input, emit_update_before: true });
+        let spec = OperatorSpec::OverAggregate(OverOperatorSpec {
+            over,
+            strategy,
+            input_retracts: true,
+            input,
+            emit_update_before: true,
+        });
         Case::new(spec, 1, Some(NAME), events(1, true, false)).check();
     }
 }

@@ -141,6 +141,7 @@ pub(crate) fn aggregate(function: &str) -> AggregateCall {
         args: args.iter().flat_map(Expr::columns).collect(),
         arg_types: args.iter().map(Expr::data_type).collect(),
         distinct: false,
+        order: Vec::new(),
         filter: None,
         data_type,
         name: name.to_lowercase(),

@@ -37,9 +37,16 @@ fn frame_text(frame: &OverFrame) -> String {
     format!("{word} BETWEEN {} AND {}", bound(frame.start, frame), bound(frame.end, frame))
 }
 
+/// `2 years`, `3 months`.
+pub(super) fn months_text(months: i64) -> String {
+    let (count, unit) = if months != 0 && months % 12 == 0 { (months / 12, "year") } else { (months, "month") };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 fn bound(bound: FrameBound, frame: &OverFrame) -> String {
     let distance = |count: i64| match (frame.unit, frame.counts) {
         (FrameUnit::Range, RangeUnit::Milliseconds) => duration_text(count),
+        (_, RangeUnit::Months) => months_text(count),
         (_, RangeUnit::Numbers { scale }) if scale > 0 => {
             format!(
                 "{}.{:0>width$}",

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::expr::{AggregateCall, FunctionRegistry, SortKey};
-use crate::stream_graph::{FrameBound, OverCall, OverSpec, OverStrategy};
+use crate::stream_graph::{FrameBound, OverCall, OverSpec, OverStrategy, RangeUnit};
 use crate::types::Schema;
 
 /// Functions of OVER that number rows, or look at them by their places.
@@ -65,6 +65,7 @@ fn runs(spec: &OverSpec, functions: &FunctionRegistry) -> bool {
         }
         let is_unbounded = over.frame.start == FrameBound::UnboundedPreceding;
         over.frame.end == FrameBound::CurrentRow
+            && (over.frame.counts != RangeUnit::Months || is_unbounded)
             && over.frame.start.before().is_none_or(|before| before >= 0)
             && (is_unbounded || can_retract(&over.call, functions))
     };

@@ -89,6 +89,7 @@ pub(super) fn moved(spec: RankSpec, place: &dyn Fn(usize) -> usize) -> RankSpec 
             window
         }),
         output_number: spec.output_number,
+        ttl: spec.ttl,
     }
 }
 

@@ -16,6 +16,8 @@ pub struct OverSpec {
     pub calls: Vec<OverCall>,
     /// Of a single RANK or DENSE_RANK the last number that is wanted: rows behind need not come out.
     pub limit: Option<u64>,
+    /// How long a partition is kept without new rows, milliseconds, where a hint says so and time does not bound it.
+    pub ttl: Option<u64>,
 }
 
 /// A call with OVER.
@@ -45,6 +47,8 @@ pub struct OverFrame {
 pub enum RangeUnit {
     /// Milliseconds.
     Milliseconds,
+    /// Months of the calendar: a month before 31 March is the last day of February.
+    Months,
     /// Numbers with so many digits after the point.
     Numbers {
         /// Digits after the point.
@@ -96,6 +100,8 @@ pub struct OverOperatorSpec {
     pub over: OverSpec,
     /// What orders the rows.
     pub strategy: OverStrategy,
+    /// Whether rows of the input can be taken back.
+    pub input_retracts: bool,
     /// Whether someone needs `-U`.
     pub emit_update_before: bool,
     /// Columns of the input.
@@ -107,6 +113,13 @@ impl OverSpec {
     /// and not as a Top-N; elsewhere they are those of the standard.
     pub fn ranks_count_peers(&self) -> bool {
         self.limit.is_none() && matches!(self.order_keys.as_slice(), [key] if !key.descending)
+    }
+}
+
+impl OverOperatorSpec {
+    /// Whether time bounds all that is kept, since no frame reaches further than a stretch of it.
+    pub fn is_bounded_by_time(&self) -> bool {
+        self.strategy != OverStrategy::Sorted && self.over.calls.iter().all(|over| over.running_frame().is_stretch_of_time())
     }
 }
 
@@ -161,11 +174,17 @@ impl OverFrame {
         self.start.before().is_none_or(|before| before >= 0) && self.end.after().is_none_or(|after| after >= 0)
     }
 
-    /// Digits after the point of distances.
-    pub fn scale(&self) -> u8 {
+    /// Whether it is so far before its row and so far after it, by RANGE.
+    pub fn is_stretch_of_time(&self) -> bool {
+        self.unit == FrameUnit::Range && self.start.before().is_some() && self.end.after().is_some()
+    }
+
+    /// A distance of a RANGE over times in milliseconds; of months, the most that they can be.
+    pub fn at_most_ms(&self, distance: i64) -> i64 {
+        const DAY_MS: i64 = 86_400_000;
         match self.counts {
-            RangeUnit::Milliseconds => 0,
-            RangeUnit::Numbers { scale } => scale,
+            RangeUnit::Months => distance.saturating_mul(if distance < 0 { 28 } else { 31 }).saturating_mul(DAY_MS),
+            RangeUnit::Milliseconds | RangeUnit::Numbers { .. } => distance,
         }
     }
 

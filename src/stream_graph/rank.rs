@@ -18,6 +18,8 @@ pub struct RankSpec {
     pub output_number: bool,
     /// The window that rows carry and that is part of the partition: then rows come out when it ends, once and for all.
     pub window: Option<AttachedWindow>,
+    /// How long a partition is kept without new rows, milliseconds, where a hint says so.
+    pub ttl: Option<u64>,
 }
 
 /// Numbers from 1 on.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OperatorSpec, OverStrategy, RankStrategy};
+use super::{OperatorSpec, RankStrategy};
 
 /// What an operator keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ impl OperatorSpec {
             | OperatorSpec::ChangelogNormalize { .. }
             | OperatorSpec::SinkMaterializer(_) => 1,
             OperatorSpec::Rank(spec) => usize::from(!matches!(spec.strategy, RankStrategy::Window { .. })),
-            OperatorSpec::OverAggregate(spec) => usize::from(spec.strategy == OverStrategy::Sorted),
+            OperatorSpec::OverAggregate(spec) => usize::from(!spec.is_bounded_by_time()),
             _ => 0,
         }
     }

@@ -233,6 +233,7 @@ mod tests {
             args: Vec::new(),
             arg_types: Vec::new(),
             distinct: false,
+            order: Vec::new(),
             filter: None,
             data_type: DataType::not_null(TypeKind::BigInt),
             name: "n".to_string(),

@@ -3,6 +3,10 @@
 //!
 //! Rows that the watermark has passed are late: they are dropped and counted. Event time is held back by the rows that have not come out.
 //! Kept are the rows to come out and those that they, or rows to come, look at; all, where frames have no start.
+//!
+//! Where frames are more than a stretch of time, a partition has a time to live. When so long no row came to it and none came out it ends: rows
+//! that wait for others after them come out with those that are there, as at the end of the input, and all is forgotten. While rows
+//! wait for event time it lives on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +22,11 @@ use crate::error::Result;
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::rank::RankKey;
+use crate::operators::state_ttl::KeyTtl;
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
-use crate::stream_graph::{FrameUnit, OverOperatorSpec};
+use crate::stream_graph::{FrameUnit, OverOperatorSpec, RangeUnit};
 use crate::types::{Batch, DataType, InputNumber, TypeKind, Watermark, WatermarkStep};
 
 /// OVER ordered by event time whose frames go on after their row.
@@ -39,6 +44,8 @@ pub(super) struct FrameOver<K> {
     /// When rows of partitions can be forgotten.
     cleanups: BTreeMap<i64, Vec<u32>>,
     late: LateRows,
+    /// Rows of partitions that ended.
+    ended: Vec<Batch>,
 }
 
 /// How far rows look, over all calls.
@@ -65,8 +72,9 @@ impl Looks {
             };
             (looks.rows_after, looks.rows_before) = (further(looks.rows_after, after), further(looks.rows_before, before));
             if !is_rows {
-                looks.time_after = looks.time_after.max(after.unwrap_or(0));
-                looks.time_before = looks.time_before.max(before);
+                let ms = |distance: Option<i64>| distance.map(|distance| over.frame.at_most_ms(distance));
+                looks.time_after = looks.time_after.max(ms(after).unwrap_or(0));
+                looks.time_before = looks.time_before.max(ms(before));
             }
         }
         looks
@@ -80,25 +88,65 @@ impl<K: RankKey> FrameOver<K> {
             TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision) => precision,
             _ => 3,
         };
+        let ttl = if spec.is_bounded_by_time() { None } else { KeyTtl::new(context, 0) };
         Ok(FrameOver {
             rowtime,
             precision,
             looks: Looks::of(spec),
             key: range_key(&spec.over),
-            rows: OpenRows::new(ordered_rows(spec, false, context.max_parallelism)?),
+            rows: OpenRows::new(ordered_rows(spec, false, context.max_parallelism)?, ttl),
             evaluator: Evaluator::new(&spec.over, &context.environment.functions)?,
             progress: Progress::new(i64::MIN, context.key_groups),
             due: BTreeMap::new(),
             cleanups: BTreeMap::new(),
             late: LateRows::new(context),
+            ended: Vec::new(),
         })
+    }
+
+    /// What a call begins with: rows that were restored are scheduled, and partitions end whose time to live is over.
+    fn begin(&mut self) -> Result<()> {
+        self.load()?;
+        let over = self.rows.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.end(over)?;
+        Ok(())
+    }
+
+    /// Partitions whose time to live is over end, unless event time has not passed their rows; whether some ended.
+    fn end(&mut self, over: Vec<u32>) -> Result<bool> {
+        if over.is_empty() {
+            return Ok(false);
+        }
+        let last = |group: &u32| self.rows.table.entries(*group, self.rows.table.len(*group).saturating_sub(1)).next();
+        let ids: Vec<RowId> = over.iter().filter_map(last).map(|(_, id)| id).collect();
+        let passed = |time: &i64| time.saturating_add(self.looks.time_after) <= self.progress.time;
+        let mut times = self.times(&ids)?.into_iter();
+        let (ended, waiting): (Vec<u32>, Vec<u32>) = over.into_iter().partition(|_| times.next().as_ref().is_some_and(passed));
+        if let Some(ttl) = &mut self.rows.ttl {
+            ttl.spare(&waiting);
+        }
+        let to_come_out = |group: &u32| {
+            let (from, to) = (self.rows.emitted[*group as usize], self.rows.table.len(*group));
+            Section { group: *group, from, to }
+        };
+        let sections: Vec<Section> = ended.iter().map(to_come_out).filter(|section| section.from < section.to).collect();
+        if !sections.is_empty() {
+            let rows = self.evaluate(&sections)?;
+            self.ended.push(rows);
+        }
+        for group in &ended {
+            self.rows.forget(*group, self.rows.table.len(*group));
+            self.evaluator.cut(*group, 0)?;
+        }
+        self.rows.release(&ended);
+        Ok(!ended.is_empty())
     }
 
     /// Schedules the rows that were restored.
     fn load(&mut self) -> Result<()> {
         for (group, ids) in self.rows.take_restored() {
             let times = self.times(&ids)?;
-            // Those that counted and did not come out count again: they are due at once.
+            // Those that counted and did not come out count again.
             times.iter().for_each(|time| self.schedule(group, *time));
             self.rows.open(&times);
         }
@@ -110,8 +158,12 @@ impl<K: RankKey> FrameOver<K> {
     }
 
     fn schedule(&mut self, group: u32, time: i64) {
-        if self.looks.rows_after.is_some() {
-            self.due.entry(time.saturating_add(self.looks.time_after)).or_default().push(group);
+        if self.looks.rows_after.is_none() {
+            return;
+        }
+        match time.saturating_add(self.looks.time_after) {
+            due if due <= self.progress.time => self.rows.counted[group as usize] += 1,
+            due => self.due.entry(due).or_default().push(group),
         }
     }
 
@@ -138,7 +190,12 @@ impl<K: RankKey> FrameOver<K> {
             times.retain(|_| kept.next().is_some_and(|kept| *kept));
             batch.filter(&BooleanArray::from(in_time))?
         };
-        for (group, time) in self.rows.add(&batch)?.into_iter().zip(&times) {
+        let mut keys = self.rows.table.place(&batch, None)?;
+        let over = self.rows.ttl.as_mut().map(|ttl| ttl.take_over(self.rows.table.placed())).unwrap_or_default();
+        if self.end(over)? {
+            keys = self.rows.table.place(&batch, None)?;
+        }
+        for (group, time) in self.rows.add(&batch, &keys)?.into_iter().zip(&times) {
             self.schedule(group, *time);
         }
         self.rows.open(&times);
@@ -184,6 +241,8 @@ impl<K: RankKey> FrameOver<K> {
         let results = self.evaluator.evaluate(&self.rows.table, sections, true)?;
         let times = self.times(&results.ids)?;
         self.rows.close(&times);
+        let groups: Vec<u32> = sections.iter().map(|section| section.group).collect();
+        self.rows.note_written(&groups);
         for (number, section) in sections.iter().enumerate() {
             self.rows.emitted[section.group as usize] = section.to;
             let last = times[results.starts[number + 1] - 1];
@@ -206,7 +265,7 @@ impl<K: RankKey> FrameOver<K> {
             let unneeded = self.rows.emitted[*group as usize].saturating_sub(rows_before).min(reached);
             self.rows.forget(*group, unneeded);
         }
-        self.rows.table.release(&groups);
+        self.rows.release(&groups);
         Ok(())
     }
 
@@ -227,7 +286,7 @@ impl<K: RankKey> FrameOver<K> {
         let units = DataType::units_per_ms(self.precision);
         let earliest = waiting.iter().map(|time| time.map_or(next, |time| time.min(next)).saturating_mul(units));
         let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(earliest));
-        let keys = key.after(&compute::cast(&keys, column.data_type())?, -before, 0, &self.rows.table)?;
+        let keys = key.after(&compute::cast(&keys, column.data_type())?, -before, RangeUnit::Milliseconds, &self.rows.table)?;
         Ok(groups
             .iter()
             .enumerate()
@@ -244,6 +303,15 @@ impl<K: RankKey> FrameOver<K> {
         groups.iter().map(first_peer).collect()
     }
 
+    /// Rows of partitions that ended come out; event time is not held back by them any more.
+    fn give_out_ended(&mut self, output: &mut dyn Output) -> Result<()> {
+        if self.ended.is_empty() {
+            return Ok(());
+        }
+        self.ended.drain(..).try_for_each(|rows| output.batch(rows))?;
+        output.watermark(self.held_back(self.progress.time))
+    }
+
     /// Event time behind the operator: no row comes out later that is not after it.
     fn held_back(&self, watermark: i64) -> Watermark {
         Watermark(self.rows.earliest_open().map_or(watermark, |time| watermark.min(time.saturating_sub(1))))
@@ -252,19 +320,30 @@ impl<K: RankKey> FrameOver<K> {
 
 impl<K: RankKey> Operator for FrameOver<K> {
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        self.load()?;
+        self.begin()?;
         let steps = batch.take_steps();
         self.add(&batch, steps.as_slice())?;
         self.late.give_out(input, &batch, output)?;
+        self.give_out_ended(output)?;
         steps.last().map_or(Ok(()), |watermark| self.process_watermark(watermark, output))
     }
 
     fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
-        self.load()?;
+        self.begin()?;
+        self.give_out_ended(output)?;
         if let Some(rows) = self.advance(watermark.0)? {
             output.batch(rows)?;
         }
         output.watermark(self.held_back(watermark.0))
+    }
+
+    fn next_processing_timer(&self) -> Option<i64> {
+        self.rows.ttl.as_ref().and_then(KeyTtl::next_timer)
+    }
+
+    fn process_time(&mut self, _now_ms: i64, output: &mut dyn Output) -> Result<()> {
+        self.begin()?;
+        self.give_out_ended(output)
     }
 
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {

@@ -56,6 +56,19 @@ impl KeptRows {
         self.pending.entry(row.time).or_default().push(row);
     }
 
+    /// The rows of a partition's frame are not needed any more.
+    pub(super) fn forget(&mut self, group: u32) {
+        if let Some(frame) = self.frames.get_mut(group as usize) {
+            let gone: Vec<RowId> = frame.drain(..).map(|row| row.id).collect();
+            self.store.delete(&gone);
+        }
+    }
+
+    /// Whether there are restored rows to be put in their places.
+    pub(super) fn has_restored(&self) -> bool {
+        !self.restored.is_empty()
+    }
+
     /// Restored rows that are to be put in their places.
     pub(super) fn take_restored(&mut self) -> Vec<Batch> {
         std::mem::take(&mut self.restored)

@@ -25,6 +25,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod time_over;
+#[cfg(test)]
+mod ttl_tests;
 mod values;
 
 use frame_over::FrameOver;

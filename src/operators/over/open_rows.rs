@@ -7,7 +7,8 @@ use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 use crate::operators::keyed_state::rows_in_range;
-use crate::operators::rank::{RankKey, RankTable};
+use crate::operators::rank::{EncodedKeys, FrozenRows, RankKey, RankTable};
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times};
 use crate::runtime::state::RowId;
 use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{Batch, KeyGroupRange};
@@ -19,6 +20,8 @@ pub(super) struct OpenRows<K> {
     pub(super) emitted: Vec<usize>,
     /// How many rows of each partition have their time behind them.
     pub(super) counted: Vec<usize>,
+    /// Where time does not bound what is kept.
+    pub(super) ttl: Option<KeyTtl>,
     /// The times of rows to come out.
     open: BTreeMap<i64, usize>,
     /// Partitions that have restored rows.
@@ -27,21 +30,28 @@ pub(super) struct OpenRows<K> {
 
 impl<K: RankKey> OpenRows<K> {
     /// With an empty table.
-    pub(super) fn new(table: RankTable<K>) -> Self {
-        OpenRows { table, emitted: Vec::new(), counted: Vec::new(), open: BTreeMap::new(), restored: Vec::new() }
+    pub(super) fn new(table: RankTable<K>, ttl: Option<KeyTtl>) -> Self {
+        OpenRows { table, emitted: Vec::new(), counted: Vec::new(), ttl, open: BTreeMap::new(), restored: Vec::new() }
     }
 
-    /// Adds rows; gives the partition of each.
-    pub(super) fn add(&mut self, batch: &Batch) -> Result<Vec<u32>> {
-        let keys = self.table.place(batch, None)?;
-        self.table.change(batch, &keys, |_, _| {})?;
+    /// Adds rows, placed with these keys; gives the partition of each.
+    pub(super) fn add(&mut self, batch: &Batch, keys: &EncodedKeys) -> Result<Vec<u32>> {
+        self.table.change(batch, keys, |_, _| {})?;
         let groups = self.table.placed().to_vec();
         if let Some(last) = groups.iter().max() {
             let num_groups = (*last as usize + 1).max(self.emitted.len());
             self.emitted.resize(num_groups, 0);
             self.counted.resize(num_groups, 0);
         }
+        self.note_written(&groups);
         Ok(groups)
+    }
+
+    /// Rows of these partitions came, or came out.
+    pub(super) fn note_written(&mut self, groups: &[u32]) {
+        if let Some(ttl) = &mut self.ttl {
+            ttl.write(groups);
+        }
     }
 
     /// Rows of these times are to come out.
@@ -75,6 +85,15 @@ impl<K: RankKey> OpenRows<K> {
         }
     }
 
+    /// Gives back what was forgotten, and of these partitions those without rows.
+    pub(super) fn release(&mut self, groups: &[u32]) {
+        self.table.release(groups);
+        if let Some(ttl) = &mut self.ttl {
+            let empty: Vec<u32> = groups.iter().copied().filter(|group| self.table.len(*group) == 0).collect();
+            ttl.remove(&empty);
+        }
+    }
+
     /// The restored rows that are to come out, by partition.
     pub(super) fn take_restored(&mut self) -> Vec<(u32, Vec<RowId>)> {
         let mut groups = std::mem::take(&mut self.restored);
@@ -89,23 +108,34 @@ impl<K: RankKey> OpenRows<K> {
     }
 }
 
-/// The rows, partition by partition in order, and whether each has come out.
+/// The rows, partition by partition in order, and whether each has come out; when their partitions were written, where they have a time to live.
 impl<K: RankKey> StateTable for OpenRows<K> {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let emitted = &self.emitted;
-        Ok(StateTableSnapshot::frozen(self.table.frozen_with(|group, rows, numbers| {
+        let (emitted, mut groups) = (&self.emitted, Vec::new());
+        let frozen = self.table.frozen_with(|group, rows, numbers| {
             numbers.extend((0..rows).map(|at| i64::from(at < emitted[group as usize])));
-        })))
+            groups.resize(numbers.len(), group);
+        });
+        let times = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
+        Ok(StateTableSnapshot::frozen(FrozenRows { times, ..frozen }))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows = rows_in_range(&rows, range)?;
             if rows.num_rows() == 0 {
                 return Ok(());
             }
-            let (emitted, columns) = rows.columns().split_last().expect("the last column says which rows have come out");
-            let groups = self.add(&Batch::new(columns.to_vec(), rows.num_rows()))?;
+            let (columns, written) = split_times(rows.columns(), timed);
+            let (emitted, columns) = columns.split_last().expect("the last column says which rows have come out");
+            let batch = Batch::new(columns.to_vec(), rows.num_rows());
+            let keys = self.table.place(&batch, None)?;
+            let groups = self.add(&batch, &keys)?;
+            if let Some(ttl) = &mut self.ttl {
+                ttl.remove(&groups);
+                ttl.restore(&groups, written);
+            }
             for (group, emitted) in groups.iter().zip(emitted.as_primitive::<Int64Type>().values()) {
                 self.emitted[*group as usize] += *emitted as usize;
             }
@@ -116,6 +146,7 @@ impl<K: RankKey> StateTable for OpenRows<K> {
 
     fn bytes(&self) -> usize {
         let times = self.open.len() * 2 * size_of::<(i64, usize)>();
-        self.table.bytes() + (self.emitted.capacity() + self.counted.capacity()) * size_of::<usize>() + times
+        let ttl = self.ttl.as_ref().map_or(0, KeyTtl::bytes);
+        self.table.bytes() + ttl + (self.emitted.capacity() + self.counted.capacity()) * size_of::<usize>() + times
     }
 }

@@ -6,10 +6,11 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
 use crate::error::Result;
-use crate::expr::{AggregateCall, FunctionRegistry};
+use crate::expr::AggregateCall;
 use crate::operators::group_table::GroupTable;
 use crate::operators::keyed_state::rows_in_range;
-use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
+use crate::runtime::{OperatorContext, StateTable, StateTableSnapshot};
 use crate::stream_graph::OverOperatorSpec;
 use crate::types::{Batch, KeyGroupRange};
 
@@ -23,17 +24,21 @@ pub(super) struct PartitionTime {
     pub(super) last: i64,
     /// When no row can have those before it in its frame.
     pub(super) cleanup: i64,
+    /// Rows that wait for their time.
+    pub(super) waiting: u32,
 }
 
 impl PartitionTime {
     /// Of a partition without rows.
-    pub(super) const START: PartitionTime = PartitionTime { last: 0, cleanup: NEVER };
+    pub(super) const START: PartitionTime = PartitionTime { last: 0, cleanup: NEVER, waiting: 0 };
 }
 
 /// The partitions of OVER.
 pub(super) struct Partitions {
     pub(super) table: GroupTable,
     pub(super) times: Vec<PartitionTime>,
+    /// Where time does not bound what is kept.
+    pub(super) ttl: Option<KeyTtl>,
     num_keys: usize,
     max_parallelism: u32,
 }
@@ -49,20 +54,17 @@ pub(super) fn as_aggregate(call: &AggregateCall) -> AggregateCall {
 
 impl Partitions {
     /// No partitions yet. `retractable`: rows leave their frames again.
-    pub(super) fn new(
-        spec: &OverOperatorSpec,
-        functions: &FunctionRegistry,
-        retractable: bool,
-        max_parallelism: u32,
-    ) -> Result<Self> {
+    pub(super) fn new(spec: &OverOperatorSpec, retractable: bool, context: &OperatorContext) -> Result<Self> {
+        let functions = &context.environment.functions;
         let keys = &spec.over.partition_keys;
         let types: Vec<DataType> = keys.iter().map(|key| spec.input.field(*key).data_type.to_arrow()).collect();
         let calls: Vec<AggregateCall> = spec.over.calls.iter().map(|over| as_aggregate(&over.call)).collect();
         Ok(Partitions {
             table: GroupTable::new(&types, &calls, functions, retractable)?,
             times: Vec::new(),
+            ttl: if spec.is_bounded_by_time() { None } else { KeyTtl::new(context, 0) },
             num_keys: keys.len(),
-            max_parallelism,
+            max_parallelism: context.max_parallelism,
         })
     }
 
@@ -80,7 +82,7 @@ impl Partitions {
     }
 }
 
-/// Last time, clean-up time, then keys and accumulators.
+/// Last time, clean-up time, then keys and accumulators; last when they were written, where they have a time to live.
 impl StateTable for Partitions {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let groups = self.table.keys.groups();
@@ -89,6 +91,8 @@ impl StateTable for Partitions {
         };
         let times = vec![column(|time| time.last), column(|time| time.cleanup)];
         let rows = self.table.snapshot(self.max_parallelism, |_| times)?;
+        let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
+        let rows = rows.map(|rows| with_times(rows, written)).transpose()?;
         Ok(StateTableSnapshot::new(rows.into_iter().collect()))
     }
 
@@ -98,21 +102,26 @@ impl StateTable for Partitions {
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         snapshot.for_each_batch(|rows| {
+            let timed = has_times(&rows);
             let rows: Batch = rows_in_range(&rows, range)?;
             if rows.num_rows() == 0 {
                 return Ok(());
             }
-            let (times, state) = rows.columns().split_at(2);
+            let (columns, written) = split_times(rows.columns(), timed);
+            let (times, state) = columns.split_at(2);
             self.assign(&state[..self.num_keys], rows.num_rows())?;
             let value = |column: usize, row: usize| times[column].as_primitive::<Int64Type>().value(row);
             for (row, group) in self.table.groups().iter().enumerate() {
-                self.times[*group as usize] = PartitionTime { last: value(0, row), cleanup: value(1, row) };
+                self.times[*group as usize] = PartitionTime { last: value(0, row), cleanup: value(1, row), waiting: 0 };
+            }
+            if let Some(ttl) = &mut self.ttl {
+                ttl.restore(self.table.groups(), written);
             }
             self.table.merge(state, rows.num_rows())
         })
     }
 
     fn bytes(&self) -> usize {
-        self.table.bytes() + self.times.capacity() * size_of::<PartitionTime>()
+        self.table.bytes() + self.times.capacity() * size_of::<PartitionTime>() + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
     }
 }

@@ -54,15 +54,15 @@ impl Reach {
     pub(super) fn keys<K: RankKey>(&self, batch: &Batch, table: &RankTable<K>) -> Result<ReachKeys> {
         let bounds = self.reaches.iter().map(|extent| {
             let (Extent::Range(frame), Some(key)) = (extent, self.key) else { return Ok((None, None)) };
-            let moved = |distance: Option<i64>, bound: FrameBound| match (bound, distance) {
+            let moved = |distance: Option<i64>, bound: FrameBound, is_before| match (bound, distance) {
                 (FrameBound::Preceding(_) | FrameBound::Following(_), Some(distance)) => {
-                    key.after(batch.column(key.column), distance, frame.scale(), table).map(Some)
+                    key.not_nearer(batch.column(key.column), (distance, is_before), frame.counts, table).map(Some)
                 }
                 _ => Ok(None),
             };
             // A frame that goes on after its row has the keys before it, and the other way round.
-            let start = moved(frame.end.after().map(|after| -after), frame.end)?;
-            let end = moved(frame.start.before(), frame.start)?;
+            let start = moved(frame.end.after().map(|after| -after), frame.end, true)?;
+            let end = moved(frame.start.before(), frame.start, false)?;
             Ok((start, end))
         });
         Ok(ReachKeys { bounds: bounds.collect::<Result<_>>()? })

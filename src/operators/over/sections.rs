@@ -6,7 +6,7 @@ use super::shift::shifted;
 use crate::error::Result;
 use crate::operators::rank::{EncodedKeys, RankKey, RankTable};
 use crate::runtime::state::RowId;
-use crate::stream_graph::{FrameBound, FrameUnit, OverFrame};
+use crate::stream_graph::{FrameBound, FrameUnit, OverFrame, RangeUnit};
 
 /// Rows `from .. to` of a partition in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,9 @@ pub(super) struct SectionRows<'t, K> {
     peers: Vec<(usize, usize)>,
 }
 
+/// How much longer or shorter than from a day on as many months can be to it.
+const MONTHS_DIFFER_MS: i64 = 3 * 86_400_000;
+
 /// The order column and what tells its direction: frames of RANGE with distances have one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RangeKey {
@@ -40,11 +43,30 @@ impl RangeKey {
         self,
         keys: &ArrayRef,
         distance: i64,
-        scale: u8,
+        counts: RangeUnit,
         table: &RankTable<K>,
     ) -> Result<EncodedKeys> {
-        let distance = if self.descending { -distance } else { distance };
-        table.encoder().encode_keys(&[shifted(keys, distance, scale)?])
+        table.encoder().encode_keys(&[shifted(keys, self.directed(distance), counts)?])
+    }
+
+    /// Keys that are not nearer than any that is so far away from those of a column: rows a month before 31 March are not those that have it
+    /// a month after them. `distance` is less than 0 for those before.
+    pub(super) fn not_nearer<K: RankKey>(
+        self,
+        keys: &ArrayRef,
+        (distance, is_before): (i64, bool),
+        counts: RangeUnit,
+        table: &RankTable<K>,
+    ) -> Result<EncodedKeys> {
+        if counts != RangeUnit::Months {
+            return self.after(keys, distance, counts, table);
+        }
+        let moved = shifted(keys, self.directed(distance), counts)?;
+        self.after(&moved, if is_before { -MONTHS_DIFFER_MS } else { MONTHS_DIFFER_MS }, RangeUnit::Milliseconds, table)
+    }
+
+    fn directed(self, distance: i64) -> i64 {
+        if self.descending { -distance } else { distance }
     }
 }
 
@@ -98,7 +120,7 @@ impl<'t, K: RankKey> SectionRows<'t, K> {
                         FrameBound::Following(distance) => distance,
                         _ => return Ok(None),
                     };
-                    key.after(keys, distance, frame.scale(), self.table).map(Some)
+                    key.after(keys, distance, frame.counts, self.table).map(Some)
                 };
                 (at(frame.start)?, at(frame.end)?)
             }

@@ -2,6 +2,8 @@
 //!
 //! Results are not kept. Of the partitions that a batch touches, the stretches that its rows can [reach](Reach) are evaluated before
 //! the batch and after it, and where the results differ they come out, one change a row and batch.
+//!
+//! Of a rank with a limit over rows that only come, those behind the limit are forgotten: other rows only push them further.
 
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ pub(super) struct SortedOver<K> {
     reach: Reach,
     evaluator: Evaluator,
     limit: Option<RankLimit>,
+    /// Whether rows behind the limit can come before it again.
+    input_retracts: bool,
 }
 
 /// The last rank that is wanted.
@@ -58,6 +62,7 @@ pub(super) fn ordered_rows<K: RankKey>(spec: &OverOperatorSpec, updating: bool, 
         range: RankRange { start: 1, end: RankEnd::Constant(u64::MAX) },
         output_number: false,
         window: None,
+        ttl: None,
     };
     let rows = RankOperatorSpec {
         rank,
@@ -74,7 +79,8 @@ impl<K: RankKey> SortedOver<K> {
     pub(super) fn new(spec: &OverOperatorSpec, context: &OperatorContext) -> Result<Self> {
         Ok(SortedOver {
             emit_update_before: spec.emit_update_before,
-            table: ordered_rows(spec, true, context.max_parallelism)?.with_ttl(context),
+            input_retracts: spec.input_retracts,
+            table: ordered_rows(spec, spec.input_retracts, context.max_parallelism)?.with_ttl(context),
             reach: Reach::new(&spec.over, range_key(&spec.over)),
             evaluator: Evaluator::new(&spec.over, &context.environment.functions)?,
             limit: spec.over.limit.map(|limit| match spec.over.calls.first().map(|over| over.call.function.as_str()) {
@@ -108,6 +114,11 @@ impl<K: RankKey> SortedOver<K> {
         let changed = self.changes(&old, &new, &self.successors(batch, &rows))?;
         let mut groups: Vec<u32> = sections.iter().map(|section| section.group).collect();
         groups.dedup();
+        if let (Some(limit), false) = (self.limit, self.input_retracts) {
+            for group in &groups {
+                self.table.remove_from(*group, limit.end(&self.table, *group));
+            }
+        }
         self.table.release(&groups);
         Ok(changed)
     }

@@ -141,6 +141,7 @@ mod tests {
             args: vec![0],
             arg_types: vec![SqlType::nullable(kind.clone())],
             distinct: false,
+            order: Vec::new(),
             filter: None,
             data_type: SqlType::nullable(kind),
             name: String::new(),

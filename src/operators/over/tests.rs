@@ -11,7 +11,7 @@ use crate::stream_graph::{FrameBound, FrameUnit, OverCall, OverFrame, OverOperat
 use crate::types::{Batch, DataType, Field, Schema, TypeKind, Watermark};
 
 /// COUNT, SUM and MAX of the second column, partitioned by the first one, ordered by the third one.
-fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOperatorSpec {
+pub(super) fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOperatorSpec {
     let fields = [("k", DataType::string()), ("v", DataType::nullable(TypeKind::BigInt)), ("ts", rowtime())];
     let input = Schema::new(fields.map(|(name, data_type)| Field::new(name, data_type)).to_vec());
     let frame = OverFrame::new(unit, start, FrameBound::CurrentRow);
@@ -20,8 +20,9 @@ fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -> OverOpera
         order_keys: vec![SortKey { column: 2, descending: false, nulls_first: true }],
         calls: ["COUNT(*)", "SUM", "MAX"].map(|call| OverCall { frame, call: aggregate(call) }).to_vec(),
         limit: None,
+        ttl: None,
     };
-    OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(input) }
+    OverOperatorSpec { over, strategy, input_retracts: true, emit_update_before: true, input: Arc::new(input) }
 }
 
 const BY_TIME: OverStrategy = OverStrategy::EventTime(2);
@@ -114,6 +115,29 @@ fn by_another_column_rows_change_the_results_of_those_behind_them() {
         ["-U a 5 2 2 7 5", "+U a 5 2 1 5 5", "-U a 2 1 1 2 2", "+U a 6 1 2 11 6", "-U a 9 1 3 16 9", "+U a 9 1 3 20 9"];
     assert_eq!(out, expected);
     assert_eq!(pushed(&mut *restored, &["-D a 5 2", "-D a 6 1", "-D a 9 1"]).len(), 3);
+}
+
+#[test]
+fn rows_behind_the_last_rank_are_forgotten_where_rows_only_come() {
+    for function in ["RANK", "DENSE_RANK"] {
+        let mut spec = spec(OverStrategy::Sorted, FrameUnit::Range, FrameBound::UnboundedPreceding);
+        spec.over.order_keys[0] = SortKey { column: 1, descending: true, nulls_first: false };
+        spec.over.calls.truncate(1);
+        spec.over.calls[0].call.function = function.to_string();
+        spec.over.limit = Some(2);
+        for (retracts, kept) in [(false, 3), (true, 5)] {
+            spec.input_retracts = retracts;
+            let mut ranks = over(&spec, &context()).unwrap();
+            assert_eq!(
+                pushed(&mut *ranks, &["+I a 5 1", "+I a 9 1", "+I a 7 1", "+I a 9 2"]).len(),
+                if function == "RANK" { 2 } else { 3 }
+            );
+            pushed(&mut *ranks, &["+I a 10 1"]);
+            let rows = snapshot(&mut *ranks)[0].rows().unwrap().len();
+            assert_eq!(rows, kept, "{function} {retracts}");
+            assert_eq!(pushed(&mut *ranks, &["+I a 6 1"]), [""; 0]);
+        }
+    }
 }
 
 /// What comes out when each part of the input is processed by so many subtasks that share out the state of those before.

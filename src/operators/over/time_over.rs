@@ -3,6 +3,9 @@
 //! By event time that is when the watermark passes it; rows that are late are dropped and counted. What is late depends on the frame, as in
 //! Flink: where it has no start, what the watermark has passed; else what is not after the last row of its partition that came out. By
 //! processing time a row comes out at once, unless its frame is a stretch of time: then when the clock moves on.
+//!
+//! Frames that look back over a time bound what is kept: a partition goes when no row to come can look at its rows. Others keep something of
+//! each partition, which has a time to live: a partition goes when so long no row came to it and none came out, unless rows wait for their time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use super::values::{FrameStart, evaluate};
 use crate::error::Result;
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
+use crate::operators::state_ttl::KeyTtl;
 use crate::operators::window::time::{milliseconds, null_rowtime};
 use crate::runtime::state::RowId;
 use crate::runtime::{Operator, OperatorContext, Output, StateTable};
@@ -57,12 +61,11 @@ impl TimeOver {
         };
         // Rows that come by the clock are no peers where frames have no start, as in Flink.
         let unit = if rowtime.is_none() && preceding.is_none() { FrameUnit::Rows } else { frame.unit };
-        let functions = &context.environment.functions;
         let partition_keys = spec.over.partition_keys.clone();
         Ok(TimeOver {
             rowtime,
             frame: FrameStart { unit, preceding },
-            partitions: Partitions::new(spec, functions, preceding.is_some(), context.max_parallelism)?,
+            partitions: Partitions::new(spec, preceding.is_some(), context)?,
             kept: KeptRows::new(&spec.input, partition_keys.clone(), context.max_parallelism)?,
             partition_keys,
             progress: Progress::new(i64::MIN, context.key_groups),
@@ -86,27 +89,61 @@ impl TimeOver {
         self.rowtime.is_none() && self.range().is_some()
     }
 
+    /// Finds or makes the partition of each row; one whose time to live is over begins anew.
     fn assign(&mut self, columns: &[ArrayRef], num_rows: usize) -> Result<Vec<u32>> {
+        let mut groups = self.place(columns, num_rows)?;
+        let over = self.partitions.ttl.as_mut().map(|ttl| ttl.take_over(&groups)).unwrap_or_default();
+        if self.forget(over)? {
+            groups = self.place(columns, num_rows)?;
+        }
+        if let Some(ttl) = &mut self.partitions.ttl {
+            ttl.write(&groups);
+        }
+        Ok(groups)
+    }
+
+    fn place(&mut self, columns: &[ArrayRef], num_rows: usize) -> Result<Vec<u32>> {
         let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
         self.partitions.assign(&keys, num_rows)?;
         self.kept.frames.resize(self.partitions.times.len(), VecDeque::new());
         Ok(self.partitions.table.groups().to_vec())
     }
 
-    /// Puts restored rows in their places.
-    fn load(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.is_restored) {
-            return Ok(());
+    /// What a call begins with: restored rows are put in their places, and partitions go whose time to live is over.
+    fn begin(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_restored) {
+            self.load()?;
         }
+        let over = self.partitions.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
+        self.forget(over)?;
+        Ok(())
+    }
+
+    /// Partitions whose time to live is over go, unless rows wait for their time there; whether some went.
+    fn forget(&mut self, over: Vec<u32>) -> Result<bool> {
+        if over.is_empty() {
+            return Ok(false);
+        }
+        let waits = |group: &u32| self.partitions.times[*group as usize].waiting > 0;
+        let (waiting, gone): (Vec<u32>, Vec<u32>) = over.into_iter().partition(waits);
+        if let Some(ttl) = &mut self.partitions.ttl {
+            ttl.spare(&waiting);
+        }
+        gone.iter().for_each(|group| self.kept.forget(*group));
+        self.partitions.table.remove(&gone)?;
+        Ok(!gone.is_empty())
+    }
+
+    fn load(&mut self) -> Result<()> {
         for rows in self.kept.take_restored() {
             let (flags, columns) = rows.columns().split_at(2);
             let (pending, times) = (flags[0].as_boolean(), flags[1].as_primitive::<Int64Type>());
-            let groups = self.assign(columns, rows.num_rows())?;
+            let groups = self.place(columns, rows.num_rows())?;
             let mut ids = Vec::new();
             self.kept.store.append(columns, rows.num_rows(), &mut ids)?;
             for (row, (group, id)) in groups.into_iter().zip(ids).enumerate() {
                 let timed = TimedRow { group, time: times.value(row), id };
-                if pending.value(row) { self.kept.wait(timed) } else { self.kept.frames[group as usize].push_back(timed) }
+                if pending.value(row) { self.wait(timed) } else { self.kept.frames[group as usize].push_back(timed) }
             }
         }
         if self.cleanups.is_empty() {
@@ -114,6 +151,18 @@ impl TimeOver {
             due.for_each(|(group, time)| self.cleanups.entry(time.cleanup).or_default().push(group as u32));
         }
         Ok(())
+    }
+
+    fn wait(&mut self, row: TimedRow) {
+        self.partitions.times[row.group as usize].waiting += 1;
+        self.kept.wait(row);
+    }
+
+    /// The time of a row has come.
+    fn is_due(&mut self, row: TimedRow) {
+        let time = &mut self.partitions.times[row.group as usize];
+        (time.last, time.waiting) = (row.time, time.waiting - 1);
+        self.due.push(row);
     }
 
     fn add_by_event_time(&mut self, batch: &Batch, column: usize, precision: u8, steps: &[WatermarkStep]) -> Result<()> {
@@ -136,7 +185,7 @@ impl TimeOver {
                 self.late.add(row, self.progress.time, time);
             } else {
                 self.schedule_cleanup(timed);
-                self.kept.wait(timed);
+                self.wait(timed);
             }
         }
         self.kept.store.delete(&gone);
@@ -165,12 +214,14 @@ impl TimeOver {
     fn advance(&mut self, watermark: i64) -> Result<()> {
         self.progress.time = self.progress.time.max(watermark);
         while let Some(first) = self.kept.pending.first_entry().filter(|first| *first.key() <= watermark) {
-            for row in first.remove() {
-                self.partitions.times[row.group as usize].last = row.time;
-                self.due.push(row);
-            }
+            first.remove().into_iter().for_each(|row| self.is_due(row));
         }
-        while let Some(first) = self.cleanups.first_entry().filter(|first| *first.key() <= watermark) {
+        self.clean_up_until(watermark)
+    }
+
+    /// Time has passed the frames of some partitions.
+    fn clean_up_until(&mut self, time: i64) -> Result<()> {
+        while let Some(first) = self.cleanups.first_entry().filter(|first| *first.key() <= time) {
             let (at, groups) = first.remove_entry();
             for group in groups {
                 let time = &mut self.partitions.times[group as usize];
@@ -190,8 +241,7 @@ impl TimeOver {
         self.compute()?;
         self.partitions.times[group as usize] = PartitionTime::START;
         self.partitions.table.aggregates.clear(&[group])?;
-        let gone: Vec<RowId> = self.kept.frames[group as usize].drain(..).map(|row| row.id).collect();
-        self.kept.store.delete(&gone);
+        self.kept.forget(group);
         self.emptied.push(group);
         Ok(())
     }
@@ -209,6 +259,9 @@ impl TimeOver {
         columns.extend(values);
         self.ready.push(Batch::new(columns, ids.len()));
         self.kept.store.delete(&gone);
+        if let (Some(ttl), Some(_)) = (&mut self.partitions.ttl, self.rowtime) {
+            due.iter().for_each(|row| ttl.write(&[row.group]));
+        }
         Ok(())
     }
 
@@ -231,18 +284,22 @@ impl TimeOver {
         self.kept.store.append(batch.columns(), batch.num_rows(), &mut ids)?;
         let rows = groups.into_iter().zip(ids).map(|(group, id)| TimedRow { group, time: now, id });
         if self.waits_for_clock() {
-            rows.for_each(|row| self.kept.wait(row));
+            rows.for_each(|row| {
+                self.schedule_cleanup(row);
+                self.wait(row);
+            });
         } else {
             self.due.extend(rows);
         }
         Ok(())
     }
 
-    /// The clock has passed these rows.
-    fn advance_clock(&mut self, now: i64) {
+    /// The clock has passed some rows.
+    fn advance_clock(&mut self, now: i64) -> Result<()> {
         while let Some(first) = self.kept.pending.first_entry().filter(|first| *first.key() < now) {
-            self.due.extend(first.remove());
+            first.remove().into_iter().for_each(|row| self.is_due(row));
         }
+        self.clean_up_until(now)
     }
 }
 
@@ -255,7 +312,7 @@ fn precision(kind: &TypeKind) -> u8 {
 
 impl Operator for TimeOver {
     fn process_batch(&mut self, input: InputNumber, mut batch: Batch, output: &mut dyn Output) -> Result<()> {
-        self.load()?;
+        self.begin()?;
         let steps = batch.take_steps();
         match self.rowtime {
             Some((column, precision)) => {
@@ -263,7 +320,7 @@ impl Operator for TimeOver {
                 self.late.give_out(input, &batch, output)?;
             }
             None => {
-                self.advance_clock(self.context.environment.clock.now_ms());
+                self.advance_clock(self.context.environment.clock.now_ms())?;
                 self.add_by_clock(&batch)?;
             }
         }
@@ -273,7 +330,7 @@ impl Operator for TimeOver {
 
     fn process_watermark(&mut self, watermark: Watermark, output: &mut dyn Output) -> Result<()> {
         if self.rowtime.is_some() {
-            self.load()?;
+            self.begin()?;
             self.advance(watermark.0)?;
             self.emit(output)?;
         }
@@ -281,14 +338,22 @@ impl Operator for TimeOver {
     }
 
     fn next_processing_timer(&self) -> Option<i64> {
-        let first = self.kept.pending.keys().next().filter(|_| self.waits_for_clock())?;
-        Some(first.saturating_add(1))
+        if self.kept.has_restored() {
+            // They are put in their places first.
+            return Some(i64::MIN);
+        }
+        let of_ttl = self.partitions.ttl.as_ref().and_then(KeyTtl::next_timer);
+        let (waiting, cleanup) = match self.waits_for_clock() {
+            true => (self.kept.pending.keys().next().map(|first| first.saturating_add(1)), self.cleanups.keys().next().copied()),
+            false => (None, None),
+        };
+        of_ttl.into_iter().chain(waiting).chain(cleanup).min()
     }
 
     fn process_time(&mut self, now_ms: i64, output: &mut dyn Output) -> Result<()> {
+        self.begin()?;
         if self.waits_for_clock() {
-            self.load()?;
-            self.advance_clock(now_ms);
+            self.advance_clock(now_ms)?;
             self.emit(output)?;
         }
         Ok(())

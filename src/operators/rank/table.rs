@@ -406,6 +406,19 @@ impl<K: RankKey> RankTable<K> {
         self.list_bytes += list.heap_bytes();
     }
 
+    /// Takes the rows of a partition from a position on out. They can be read until [`Self::release`].
+    pub(in crate::operators) fn remove_from(&mut self, group: u32, position: usize) {
+        let list = &mut self.lists[group as usize];
+        self.list_bytes -= list.heap_bytes();
+        while list.len() > position
+            && let Some(last) = list.pop_last()
+        {
+            self.key_bytes -= last.key.heap_bytes();
+            self.dropped.push(last.id);
+        }
+        self.list_bytes += list.heap_bytes();
+    }
+
     /// All rows as they are now, as cheap as can be: key group, columns, and the partition's end where a column says it. Those of a partition
     /// come in the order of their arrival, which is that of rows with one key.
     pub(in crate::operators) fn frozen_rows(&self) -> StateTableSnapshot {
@@ -427,10 +440,7 @@ impl<K: RankKey> RankTable<K> {
 
     /// All rows as they are now, partition by partition in order: key group, columns, and a number for each row where `numbers` adds
     /// some for the rows of a partition.
-    pub(in crate::operators) fn frozen_with(
-        &self,
-        mut numbers: impl FnMut(u32, usize, &mut Vec<i64>),
-    ) -> impl FrozenState + 'static {
+    pub(in crate::operators) fn frozen_with(&self, mut numbers: impl FnMut(u32, usize, &mut Vec<i64>)) -> FrozenRows {
         let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
         let mut groups = Vec::new();
         for group in self.groups.groups() {

@@ -23,6 +23,7 @@ fn spec(strategy: RankStrategy, start: u64, end: u64, output_number: bool) -> Ra
         range: RankRange { start, end: RankEnd::Constant(end) },
         output_number,
         window: None,
+        ttl: None,
     };
     RankOperatorSpec { rank, strategy, emit_update_before: true, changes: None, input: Arc::new(input()) }
 }

@@ -79,6 +79,12 @@ impl KeyTtl {
         }
     }
 
+    /// Keys that [`Self::tick`] or [`Self::take_over`] gave stay all the same, as if they were written now.
+    pub(in crate::operators) fn spare(&mut self, keys: &[u32]) {
+        self.slices.count_spared(keys.len());
+        self.write(keys);
+    }
+
     /// When [`Self::tick`] has something to give.
     pub(in crate::operators) fn next_timer(&self) -> Option<i64> {
         self.slices.next_sweep()

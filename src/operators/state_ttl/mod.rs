@@ -106,6 +106,10 @@ impl<I: Copy> Slices<I> {
         self.metrics.expired.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
+    fn count_spared(&self, entries: usize) {
+        self.metrics.expired.fetch_sub(entries as u64, Ordering::Relaxed);
+    }
+
     fn bytes(&self) -> usize {
         self.entries.values().map(|entries| entries.capacity() * size_of::<I>()).sum()
     }

@@ -75,7 +75,7 @@ impl RowTtl {
 
     /// Rows that [`Self::tick`] gave stay all the same, and are asked for again later.
     pub(in crate::operators) fn spare(&mut self, ids: &[RowId]) {
-        self.slices.metrics.expired.fetch_sub(ids.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        self.slices.count_spared(ids.len());
         self.write(ids);
     }
 

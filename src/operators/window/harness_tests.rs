@@ -19,6 +19,7 @@ fn count_per_window(time: TimeAttribute) -> (OperatorSpec, Schema) {
         args: Vec::new(),
         arg_types: Vec::new(),
         distinct: false,
+        order: Vec::new(),
         filter: None,
         data_type: DataType::not_null(TypeKind::BigInt),
         name: "n".to_string(),

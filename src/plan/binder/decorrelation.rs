@@ -262,7 +262,7 @@ impl Decorrelation<'_, '_> {
         let names = exprs.iter().enumerate().map(|(at, _)| format!("$f{at}")).collect();
         let input = LogicalPlan::project(below.plan, exprs, names);
         let schema = input.schema().clone();
-        let spec = RankSpec { partition_keys, order_keys, range, output_number: false, window: None };
+        let spec = RankSpec { partition_keys, order_keys, range, output_number: false, window: None, ttl: None };
         Ok(Pulled { plan: LogicalPlan::Rank { input: Box::new(input), spec, schema }, counts: Vec::new(), ..below })
     }
 

@@ -33,10 +33,18 @@ impl ExprBinder<'_, '_> {
             None => (FrameBound::CurrentRow, None),
         };
         check_bounds(start, end)?;
-        let scales = [start_distance, end_distance].into_iter().flatten().map(|distance| distance.counts);
+        let units = || [start_distance, end_distance].into_iter().flatten().map(|distance| distance.counts);
+        if units().any(|counts| counts == RangeUnit::Months) {
+            if units().any(|counts| counts != RangeUnit::Months) {
+                return Err(Error::unsupported("RANGE over months on one side and days or less on the other")
+                    .with_hint("write both bounds in months, or both in days"));
+            }
+            return Ok(OverFrame { unit, start, end, counts: RangeUnit::Months });
+        }
+        let scales = units();
         let scale = |counts: RangeUnit| match counts {
             RangeUnit::Numbers { scale } => Some(scale),
-            RangeUnit::Milliseconds => None,
+            RangeUnit::Milliseconds | RangeUnit::Months => None,
         };
         let Some(scale) = scales.filter_map(scale).max() else { return Ok(OverFrame::new(unit, start, end)) };
         let counts = RangeUnit::Numbers { scale };
@@ -86,8 +94,8 @@ impl ExprBinder<'_, '_> {
             (Value::IntervalDayTime(ms), _) if unit == FrameUnit::Range => {
                 Distance { units: ms, counts: RangeUnit::Milliseconds }
             }
-            (_, TypeKind::IntervalYearMonth) if unit == FrameUnit::Range => {
-                return Err(Error::unsupported("RANGE over months and years").with_hint("count days: INTERVAL '30' DAY"));
+            (Value::IntervalYearMonth(months), _) if unit == FrameUnit::Range => {
+                Distance { units: months.into(), counts: RangeUnit::Months }
             }
             _ => return Err(bad_distance(unit)),
         };
@@ -104,13 +112,15 @@ impl ExprBinder<'_, '_> {
         let key = key.data_type();
         let fits = match distance.counts {
             RangeUnit::Milliseconds => is_time(&key),
+            RangeUnit::Months => key.is_timestamp() || key.kind == TypeKind::Date,
             RangeUnit::Numbers { .. } => key.is_numeric(),
         };
         if fits {
             return Ok(distance);
         }
         let wanted = match (is_time(&key), key.is_numeric()) {
-            (true, _) => "an interval of days to seconds",
+            (true, _) if matches!(key.kind, TypeKind::Time(_)) => "an interval of days to seconds",
+            (true, _) => "an interval",
             (_, true) => "a number",
             _ => return Err(Error::new(ErrorKind::TypeMismatch, format!("there are no distances between {}", key.regular()))),
         };
@@ -146,7 +156,7 @@ fn check_bounds(start: FrameBound, end: FrameBound) -> Result<()> {
 fn bad_distance(unit: FrameUnit) -> Error {
     let what = match unit {
         FrameUnit::Rows => "ROWS takes a number of rows",
-        FrameUnit::Range => "RANGE takes a number or an interval of days to seconds",
+        FrameUnit::Range => "RANGE takes a number or an interval",
     };
     Error::new(ErrorKind::InvalidArgument, format!("{what}, constant and not negative"))
 }

@@ -207,6 +207,7 @@ impl<'a> Generator<'a> {
         let over = OverOperatorSpec {
             over: spec.clone(),
             strategy,
+            input_retracts: !stream.changes.is_insert_only(),
             emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
             input: input.schema().clone(),
         };
@@ -217,7 +218,9 @@ impl<'a> Generator<'a> {
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])
+        let computed = self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])?;
+        self.hint_ttl(&computed, &[spec.ttl]);
+        Ok(computed)
     }
 
     fn rank(&mut self, input: &'a LogicalPlan, spec: &RankSpec, schema: &SchemaRef, changelog: &'a Changelog) -> Result<Stream> {
@@ -239,7 +242,9 @@ impl<'a> Generator<'a> {
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])
+        let ranked = self.add_operator(node, &[(&stream, Distribution::Keyed(spec.partition_keys.clone()))])?;
+        self.hint_ttl(&ranked, &[spec.ttl]);
+        Ok(ranked)
     }
 
     fn union(&mut self, inputs: &'a [LogicalPlan], changelog: &'a Changelog) -> Result<Stream> {

@@ -322,6 +322,7 @@ fn prune_over(input: LogicalPlan, spec: OverSpec, schema: &Schema, needed: &Colu
         order_keys: spec.order_keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect(),
         calls,
         limit: spec.limit,
+        ttl: spec.ttl,
     };
     let plan = LogicalPlan::Over { input: Box::new(input.plan), spec, schema: Arc::new(schema.project(&kept)) };
     Pruned { plan, places: places(&kept, schema.len()) }

@@ -182,7 +182,8 @@ fn ranked(input: Box<LogicalPlan>, spec: OverSpec, schema: SchemaRef, range: Ran
     let window = attached_window(&input, &spec.partition_keys);
     let is_plain = |key: &usize| window.as_ref().is_none_or(|window| *key != window.start && *key != window.end);
     let partition_keys = spec.partition_keys.into_iter().filter(is_plain).collect();
-    let mut rank = RankSpec { partition_keys, order_keys: spec.order_keys, range, output_number: true, window };
+    let OverSpec { order_keys, ttl, .. } = spec;
+    let mut rank = RankSpec { partition_keys, order_keys, range, output_number: true, window, ttl };
     let Some(single) = range.single() else {
         return LogicalPlan::Rank { input, spec: rank, schema };
     };

@@ -37,11 +37,12 @@ fn shared(plan: LogicalPlan) -> LogicalPlan {
 
 /// Whether two calls compute the same, whatever they are called.
 pub fn is_same_call(one: &AggregateCall, other: &AggregateCall) -> bool {
-    let AggregateCall { function, args, arg_types, distinct, filter, data_type, name: _ } = one;
+    let AggregateCall { function, args, arg_types, distinct, order, filter, data_type, name: _ } = one;
     *function == other.function
         && *args == other.args
         && *arg_types == other.arg_types
         && *distinct == other.distinct
+        && *order == other.order
         && *filter == other.filter
         && *data_type == other.data_type
 }

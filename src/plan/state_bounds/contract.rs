@@ -1,15 +1,13 @@
 //! What the operator of a plan's node keeps.
 
 use super::keys::{ends, keys, named_keys};
+use super::over::of_over;
 use super::size::{one_entry, size};
 use crate::expr::AggregateCall;
 use crate::plan::changelog::Changelog;
 use crate::plan::expr_text::{column_name, duration_text};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{
-    FrameBound, FrameUnit, KeptState, OperatorSpec, OverCall, OverStrategy, RangeUnit, RankStrategy, StateBound, StateContract,
-    WindowKind, WindowSource,
-};
+use crate::stream_graph::{KeptState, OperatorSpec, RankStrategy, StateBound, StateContract, WindowKind, WindowSource};
 
 /// Aggregates whose state grows with every row.
 const GROWING: &[&str] = &["LISTAGG", "ARRAY_AGG", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "PERCENTILE", "MEDIAN"];
@@ -109,37 +107,13 @@ fn kept(spec: &OperatorSpec, plan: &LogicalPlan, changelog: &Changelog, cx: &Pla
                 },
             )]
         }
-        OperatorSpec::OverAggregate(spec) => {
-            // Where frames go on after their row, those without a start or an end have all rows.
-            let looks_at_all = |over: &OverCall| over.frame.start.before().is_none() || over.frame.end.after().is_none();
-            let is_framed = matches!(spec.strategy, OverStrategy::EventTimeFrames(_));
-            if spec.strategy == OverStrategy::Sorted || is_framed && spec.over.calls.iter().any(looks_at_all) {
-                return Some(vec![(0, state("rows", size_of(0)))]);
-            }
-            let columns = &spec.over.partition_keys;
-            let mut kept: Vec<(usize, KeptState)> = Vec::new();
-            for OverCall { frame, .. } in &spec.over.calls {
-                let of_frame = match (frame.start, frame.unit, frame.counts) {
-                    (FrameBound::Preceding(ms), FrameUnit::Range, RangeUnit::Milliseconds) => {
-                        state("rows of frames", until(format!("time is {} past them", duration_text(ms))))
-                    }
-                    (FrameBound::Preceding(rows), FrameUnit::Rows, _) => {
-                        state(&format!("the last {rows} rows of each partition"), by(columns))
-                    }
-                    _ => state("results of each partition", by(columns)),
-                };
-                if !kept.iter().any(|(_, known)| *known == of_frame) {
-                    kept.push((usize::MAX, of_frame));
-                }
-            }
-            kept
-        }
+        OperatorSpec::OverAggregate(spec) => of_over(spec, inputs[0], &size_of(0)),
         OperatorSpec::ChangelogNormalize { keys: columns, .. } => vec![(0, state("the last row of each key", by(columns)))],
         _ => return None,
     })
 }
 
-fn state(what: &str, bound: StateBound) -> KeptState {
+pub(super) fn state(what: &str, bound: StateBound) -> KeptState {
     KeptState { what: what.to_string(), bound, ttl_ms: 0 }
 }
 
@@ -163,7 +137,7 @@ fn window_end(window: &WindowSource) -> String {
 }
 
 /// What aggregates keep beside a result for each group.
-fn values_of<'a>(
+pub(super) fn values_of<'a>(
     aggregates: &'a [AggregateCall],
     columns: &'a [usize],
     input: &'a LogicalPlan,

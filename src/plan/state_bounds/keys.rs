@@ -45,6 +45,10 @@ fn ever_new(plan: &LogicalPlan, column: usize) -> Option<&'static str> {
         LogicalPlan::Filter { input, .. } | LogicalPlan::Over { input, .. } if column < input.schema().len() => {
             ever_new(input, column)
         }
+        // Windows whose results are updated later are traced no further, but there are ever new ones.
+        LogicalPlan::WindowAggregate { spec, .. } if column >= spec.keys.len() + spec.aggregates.len() => {
+            Some("a bound of a window")
+        }
         LogicalPlan::Unnest { input, spec, .. } => {
             let below = spec.kept[column];
             (below < input.schema().len()).then(|| ever_new(input, below)).flatten()

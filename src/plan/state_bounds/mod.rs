@@ -6,6 +6,7 @@
 
 mod contract;
 mod keys;
+mod over;
 mod size;
 mod warning;
 

@@ -2,7 +2,7 @@
 
 use crate::config::{STATE_TTL, STATE_UNBOUNDED};
 use crate::error::{Error, ErrorKind};
-use crate::stream_graph::{KeptState, OperatorSpec, StateBound, StreamGraph, StreamNode};
+use crate::stream_graph::{KeptState, OperatorSpec, OverStrategy, StateBound, StreamGraph, StreamNode};
 
 /// State that nothing bounds: which operator keeps what, why for ever, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,14 @@ fn describe(node: &StreamNode, kept: &str, why: &str) -> UnboundedState {
             (", hint STATE_TTL for the table", ", or join rows of one window or whose times lie within an interval")
         }
         OperatorSpec::GroupAggregate { .. } => (", hint STATE_TTL for the table", ", or group by both bounds of a window"),
-        OperatorSpec::OverAggregate(_) => ("", ", or order by a time attribute"),
+        OperatorSpec::OverAggregate(spec) => {
+            let instead = match spec.strategy {
+                OverStrategy::Sorted => ", or order by a time attribute",
+                _ => ", or look back over a time: RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW",
+            };
+            (", hint STATE_TTL for the table", instead)
+        }
+        OperatorSpec::Rank(_) => (", hint STATE_TTL for the table", ""),
         _ => ("", ""),
     };
     UnboundedState {

@@ -93,9 +93,11 @@ impl Case {
         let is_rank = |over: &OverCall| matches!(over.call.function.as_str(), "RANK" | "DENSE_RANK");
         let limit = (!is_timed && calls.len() == 1 && is_rank(&calls[0]) && random.bool()).then(|| random.u64(1..6));
         let keeps_rows = calls.iter().any(|over| over.frame.unit == FrameUnit::Rows || over.frame.start.before().is_none());
-        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls, limit };
-        let spec = OverOperatorSpec { over, strategy, emit_update_before: true, input: Arc::new(schema()) };
-        Case { spec, updating: !is_timed && random.bool(), keeps_rows }
+        let over = OverSpec { partition_keys: vec![NAME], order_keys, calls, limit, ttl: None };
+        let updating = !is_timed && random.bool();
+        let spec =
+            OverOperatorSpec { over, strategy, input_retracts: updating, emit_update_before: true, input: Arc::new(schema()) };
+        Case { spec, updating, keeps_rows }
     }
 }
 
@@ -144,6 +146,7 @@ fn call(function: &str, args: &[usize]) -> AggregateCall {
         args: args.to_vec(),
         arg_types: types,
         distinct,
+        order: Vec::new(),
         filter: None,
         data_type,
         name: name.to_lowercase(),

@@ -24,6 +24,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ABS", "ABS(-1.5)"),
     ("ACOS", "ACOS(1)"),
     ("APPROX_COUNT_DISTINCT", "SELECT APPROX_COUNT_DISTINCT(n)"),
+    ("APPROX_PERCENTILE", "SELECT APPROX_PERCENTILE(n, 0.5)"),
+    ("ARG_MAX", "SELECT ARG_MAX(k, n)"),
+    ("ARG_MIN", "SELECT ARG_MIN(k, n)"),
     ("ARRAY", "ARRAY[1, 2, 3]"),
     ("ARRAY_AGG", "SELECT ARRAY_AGG(n)"),
     ("ARRAY_APPEND", "ARRAY_APPEND(ARRAY[1, 2], 3)"),
@@ -80,11 +83,15 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("CONCAT", "CONCAT('a', 'b', 'c')"),
     ("CONCAT_WS", "CONCAT_WS('-', 'a', 'b')"),
     ("CONVERT_TZ", "CONVERT_TZ('2024-01-01 12:00:00', 'UTC', 'America/Los_Angeles')"),
+    ("CORR", "SELECT CORR(n, n * n)"),
     ("COS", "COS(0)"),
     ("COSH", "COSH(0)"),
     ("COT", "COT(PI() / 4)"),
     ("COUNT", "SELECT COUNT(*)"),
+    ("COVAR_POP", "SELECT COVAR_POP(n, n * n)"),
+    ("COVAR_SAMP", "SELECT COVAR_SAMP(n, n * n)"),
     ("DATE_FORMAT", "DATE_FORMAT(TIMESTAMP '2024-02-03 04:05:06', 'dd.MM.yyyy')"),
+    ("DATE_TRUNC", "DATE_TRUNC('MONTH', TIMESTAMP '2024-02-03 04:05:06')"),
     ("DAYOFMONTH", "DAYOFMONTH(DATE '2024-02-03')"),
     ("DAYOFWEEK", "DAYOFWEEK(DATE '2024-02-03')"),
     ("DAYOFYEAR", "DAYOFYEAR(DATE '2024-02-03')"),
@@ -103,6 +110,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("FLOOR", "FLOOR(TIMESTAMP '2024-02-03 04:05:06' TO HOUR)"),
     ("FROM_BASE64", "FROM_BASE64('YWI=')"),
     ("FROM_UNIXTIME", "FROM_UNIXTIME(0, 'yyyy')"),
+    ("GENERATE_SERIES", "GENERATE_SERIES(1, 7, 2)"),
     ("GREATEST", "GREATEST(1, 3, 2)"),
     ("HASH_CODE", "HASH_CODE('abc')"),
     ("HEX", "HEX(255)"),
@@ -171,6 +179,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("MINUTE", "MINUTE(TIMESTAMP '2024-02-03 04:05:06')"),
     ("MIN_BY", "SELECT MIN_BY(k, n)"),
     ("MOD", "MOD(7, 3)"),
+    ("MODE", "SELECT MODE(ok)"),
     ("MONTH", "MONTH(DATE '2024-02-03')"),
     ("NEGATE", "-(1 + 2)"),
     ("NULLIF", "NULLIF(1, 1)"),
@@ -178,6 +187,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("PARSE_JSON", "PARSE_JSON('{\"b\": 1, \"a\": [2]}')"),
     ("PARSE_URL", "PARSE_URL('http://host/path?k=v', 'QUERY', 'k')"),
     ("PERCENTILE", "SELECT PERCENTILE(n, 0.25)"),
+    ("PERCENTILE_CONT", "SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY n)"),
+    ("PERCENTILE_DISC", "SELECT PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY k DESC)"),
     ("PI", "PI()"),
     ("POSITION", "POSITION('b' IN 'abc')"),
     ("POWER", "POWER(2, 10)"),
@@ -213,6 +224,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("SINH", "SINH(0)"),
     ("SPLIT", "SPLIT('a,b', ',')"),
     ("SPLIT_INDEX", "SPLIT_INDEX('a,b', ',', 1)"),
+    ("SPLIT_PART", "SPLIT_PART('a-b-c', '-', -1)"),
     ("SQRT", "SQRT(4)"),
     ("STARTSWITH", "STARTSWITH('abc', 'ab')"),
     ("STDDEV", "SELECT STDDEV(n * 1e0)"),
@@ -227,6 +239,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("TIMESTAMPADD", "TIMESTAMPADD(MONTH, 1, DATE '2024-01-31')"),
     ("TIMESTAMPDIFF", "TIMESTAMPDIFF(DAY, DATE '2024-01-01', DATE '2024-03-01')"),
     ("TO_BASE64", "TO_BASE64('ab')"),
+    ("TO_CHAR", "TO_CHAR(TIMESTAMP '2024-02-03 04:05:06', 'DD/MM/YYYY HH12:MI AM')"),
     ("TO_DATE", "TO_DATE('03/02/2024', 'dd/MM/yyyy')"),
     ("TO_TIMESTAMP", "TO_TIMESTAMP('2024-02-03 04:05:06')"),
     ("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ(0, 3)"),
@@ -270,6 +283,34 @@ const WITHOUT_EXAMPLE: &[&str] = &[
     "UUID",
 ];
 
+/// Functions that Flink does not have; of APPROX_COUNT_DISTINCT it has none over streams.
+const BEYOND_FLINK: &[&str] = &[
+    "APPROX_COUNT_DISTINCT",
+    "APPROX_PERCENTILE",
+    "ARG_MAX",
+    "ARG_MIN",
+    "BOOL_AND",
+    "BOOL_OR",
+    "CORR",
+    "COVAR_POP",
+    "COVAR_SAMP",
+    "DATE_TRUNC",
+    "EVERY",
+    "FIRST_VALUE_RESPECT_NULLS",
+    "GENERATE_SERIES",
+    "LAST_VALUE_RESPECT_NULLS",
+    "MAX_BY",
+    "MEDIAN",
+    "MIN_BY",
+    "MODE",
+    "NTH_VALUE",
+    "NTH_VALUE_IGNORE_NULLS",
+    "PERCENTILE_CONT",
+    "PERCENTILE_DISC",
+    "SPLIT_PART",
+    "TO_CHAR",
+];
+
 /// The page.
 fn page() -> String {
     let session = Session::new();
@@ -277,7 +318,9 @@ fn page() -> String {
     let mut page = String::from(
         "# Functions\n\nEvery built-in function, how it is called, and an example with its result. Made from the registry by a test \
          (`src/client/function_docs.rs`), which also runs the examples. Aggregates in examples run over the rows \
-         `(VALUES ('a', 1, TRUE), ('b', 2, FALSE), ('c', 4, TRUE)) AS t(k, n, ok)`.\n\n| function | called as | example | result |\n|---|---|---|---|\n",
+         `(VALUES ('a', 1, TRUE), ('b', 2, FALSE), ('c', 4, TRUE)) AS t(k, n, ok)`. Those marked with + \
+         are more than Flink has; so are the operators `x ILIKE pattern` (LIKE in any case), `x RLIKE pattern` (REGEXP) and \
+         `LISTAGG(x, ',') WITHIN GROUP (ORDER BY y)`.\n\n| function | called as | example | result |\n|---|---|---|---|\n",
     );
     for name in registry.names() {
         let signatures = match (registry.scalar(&name), registry.aggregate(&name)) {
@@ -298,7 +341,8 @@ fn page() -> String {
             }
         };
         let signatures: Vec<String> = signatures.lines().map(code).collect();
-        page.push_str(&format!("| {} | {} | {example} | {result} |\n", code(&name), signatures.join("<br>")));
+        let mark = if BEYOND_FLINK.contains(&name.as_str()) { " +" } else { "" };
+        page.push_str(&format!("| {}{mark} | {} | {example} | {result} |\n", code(&name), signatures.join("<br>")));
     }
     page
 }

@@ -185,6 +185,8 @@ pub struct AggregateCall {
     pub arg_types: Vec<DataType>,
     /// DISTINCT.
     pub distinct: bool,
+    /// ORDER BY within the call: keys by their positions among the arguments.
+    pub order: Vec<SortKey>,
     /// FILTER (WHERE …): a BOOLEAN input column.
     pub filter: Option<usize>,
     /// Result type.

@@ -111,6 +111,22 @@ pub trait ScalarFunction: Send + Sync + fmt::Debug {
     }
 }
 
+/// What ORDER BY within a call of an aggregate means: `f(x ORDER BY y)`, `f(x) WITHIN GROUP (ORDER BY y)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentOrder {
+    /// Nothing: it is refused.
+    None,
+    /// The order of the values in the result.
+    Values,
+    /// It may stand there, though the result has no order.
+    Meaningless,
+    /// Its one key is the first argument, and a direction.
+    Argument {
+        /// Whether it must stand there.
+        needed: bool,
+    },
+}
+
 /// An aggregate function.
 pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Name, upper case.
@@ -122,6 +138,11 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Types a call: the arguments, cast to what the accumulator takes, and the result type. `grouped` says whether there are
     /// group keys (without them the input can be empty and the result NULL).
     fn bind(&self, args: Vec<Expr>, distinct: bool, grouped: bool) -> Result<(Vec<Expr>, DataType)>;
+
+    /// What ORDER BY within a call means.
+    fn argument_order(&self) -> ArgumentOrder {
+        ArgumentOrder::None
+    }
 
     /// An accumulator for all groups of a task. `retractable`: rows may be taken back.
     fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>>;

@@ -5,7 +5,7 @@
 pub use super::describe_over::{over, rank};
 use super::expr_text::{column_list, column_name, duration_text, expr_text, order_text, select_item, value_text};
 use super::{JoinType, LogicalPlan, ScanTable};
-use crate::expr::{AggregateCall, Expr};
+use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::sql::OnConflict;
 use crate::stream_graph::{
     ExpandCopy, ExpandSpec, IntervalJoinSpec, JoinKey, RegularJoinSpec, SinkMaterializerSpec, UnnestSpec, WatermarkSpec,
@@ -303,7 +303,9 @@ pub(super) fn aggregate_item(call: &AggregateCall, retract: bool, input: &Schema
     let distinct = if call.distinct { "DISTINCT " } else { "" };
     let suffix = if retract { "_RETRACT" } else { "" };
     let filter = call.filter.map_or_else(String::new, |filter| format!(" FILTER {}", column_name(filter, input)));
-    format!("{}{suffix}({distinct}{args}){filter} AS {}", call.function, call.name)
+    let keys: Vec<SortKey> = call.order.iter().map(|key| SortKey { column: call.args[key.column], ..key.clone() }).collect();
+    let order = if keys.is_empty() { String::new() } else { format!(" ORDER BY {}", order_text(&keys, input)) };
+    format!("{}{suffix}({distinct}{args}{order}){filter} AS {}", call.function, call.name)
 }
 
 fn window_text(window: &WindowSpec, input: &Schema) -> String {

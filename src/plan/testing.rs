@@ -210,6 +210,7 @@ pub fn count(name: &str) -> AggregateCall {
         args: Vec::new(),
         arg_types: Vec::new(),
         distinct: false,
+        order: Vec::new(),
         filter: None,
         data_type: DataType::not_null(TypeKind::BigInt),
         name: name.into(),

@@ -4,7 +4,7 @@
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    Array, BinaryOperator, CaseWhen, CastKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
     FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, OrderByExpr, TrimWhereField, UnaryOperator, Value,
     WindowSpec, WindowType,
 };
@@ -33,6 +33,11 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
                 parser.eat("GROUPING SETS");
                 grouping_parts(parser).map(|sets| Some(Expr::GroupingSets(sets)))
             }
+            "DISTINCT" if is_after_group_by(parser) => {
+                parser.advance_token();
+                let elem = parser.parse_comma_separated(Parser::parse_expr)?;
+                Ok(Some(Expr::Array(Array { elem, named: false })))
+            }
             "CUBE" if called => {
                 parser.advance_token();
                 grouping_parts(parser).map(|parts| Some(Expr::Cube(parts)))
@@ -59,6 +64,12 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
         Token::Colon | Token::AtSign | Token::LBrace => Err(parser.unexpected("an expression").into()),
         _ => Ok(None),
     }
+}
+
+/// Whether the next token is the first of the elements of a GROUP BY.
+fn is_after_group_by(parser: &Parser) -> bool {
+    let is = |token: &Token, word: &str| matches!(token, Token::Word(found) if found.value.eq_ignore_ascii_case(word));
+    is(&parser.get_current_token().token, "BY") && is(&parser.get_previous_token().token, "GROUP")
 }
 
 /// `(a, (b, c), (), ROLLUP(d))`: the elements of grouping sets that stand within others, where sqlparser looks for a function.

@@ -1,6 +1,6 @@
 //! The clauses of the JSON functions, `RETURNING … ON EMPTY … ON ERROR`, as named arguments of a plain call.
 
-use sqlparser::ast::{Expr, FunctionArg, Ident};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgumentClause, FunctionArguments, Ident, OrderByExpr};
 use sqlparser::dialect::Precedence;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Span as SqlSpan, Token};
@@ -21,14 +21,21 @@ pub(super) fn call(parser: &mut Parser) -> Hooked<Expr> {
         "JSON_OBJECT" | "JSON_OBJECTAGG" => object_entries(parser)?,
         _ => values(parser)?,
     };
+    let mut order = if name == "JSON_ARRAYAGG" { order_by(parser)? } else { Vec::new() };
     match name.as_str() {
         "JSON_VALUE" | "JSON_QUERY" | "JSON_EXISTS" => clauses(parser, &mut args)?,
         _ if parser.eat("NULL ON NULL") => args.push(word("ON_NULL", "NULL", span)),
         _ if parser.eat("ABSENT ON NULL") => args.push(word("ON_NULL", "ABSENT", span)),
         _ => {}
     }
+    if name == "JSON_ARRAYAGG" && order.is_empty() {
+        order = order_by(parser)?;
+    }
     parser.require(&Token::RParen)?;
     let mut function = function(Ident::with_span(span, name), args);
+    if let (FunctionArguments::List(list), false) = (&mut function.args, order.is_empty()) {
+        list.clauses.push(FunctionArgumentClause::OrderBy(order));
+    }
     if parser.eat("FILTER") {
         parser.require(&Token::LParen)?;
         parser.expect("WHERE")?;
@@ -36,6 +43,14 @@ pub(super) fn call(parser: &mut Parser) -> Hooked<Expr> {
         parser.require(&Token::RParen)?;
     }
     Ok(Expr::Function(function))
+}
+
+/// ORDER BY among the arguments, before the null clause or behind it.
+fn order_by(parser: &mut Parser) -> Hooked<Vec<OrderByExpr>> {
+    if !parser.eat("ORDER BY") {
+        return Ok(Vec::new());
+    }
+    Ok(parser.parse_comma_separated(Parser::parse_order_by_expr)?)
 }
 
 /// Whether the list ends here: at the bracket or at a null clause.

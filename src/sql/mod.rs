@@ -19,6 +19,7 @@
 //! | `ARRAY[…]` | `Expr::Array` |
 //! | `MAP[k, v, …]` | `Expr::Function` `MAP` with keys and values in turn |
 //! | `a[1]`, `m['k']`, `f(x).field` | `Expr::CompoundFieldAccess`; `a.b.c` is `Expr::CompoundIdentifier` |
+//! | `GROUP BY DISTINCT a, ROLLUP(b)` | `Expr::Array` without `named`, over the elements |
 //! | `CEIL(x TO DAY)`, `FLOOR`, `EXTRACT`, `TRIM`, `SUBSTRING`, `POSITION`, `OVERLAY` | sqlparser's own nodes |
 //! | `x [NOT] BETWEEN SYMMETRIC a AND b` | `[NOT] (x BETWEEN a AND b OR x BETWEEN b AND a)` |
 //! | `JSON_VALUE(x, p RETURNING t DEFAULT d ON EMPTY ERROR ON ERROR)` | `Expr::Function` with named arguments `RETURNING` (a cast NULL), `ON_EMPTY`, `ON_ERROR`, `WRAPPER`, `ON_NULL` (strings), `DEFAULT_ON_EMPTY`, `DEFAULT_ON_ERROR` |

@@ -173,6 +173,12 @@ impl DataType {
         self.is_integer() || self.is_approximate() || matches!(self.kind, TypeKind::Decimal(..))
     }
 
+    /// Whether its values have an order.
+    pub fn is_sortable(&self) -> bool {
+        use TypeKind::*;
+        !matches!(self.kind, Array(_) | Map(..) | Multiset(_) | Row(_) | Bitmap | Variant | Null)
+    }
+
     /// TIMESTAMP or TIMESTAMP_LTZ.
     pub fn is_timestamp(&self) -> bool {
         matches!(self.kind, TypeKind::Timestamp(_) | TypeKind::TimestampLtz(_))

@@ -1,20 +1,26 @@
 //! The values of each group in the order of arrival: LISTAGG, ARRAY_AGG and JSON_ARRAYAGG always, FIRST_VALUE and LAST_VALUE where rows are taken back.
 //!
 //! Taking a value back removes its earliest occurrence, as in Flink. LISTAGG, FIRST_VALUE and LAST_VALUE leave out NULLs; ARRAY_AGG keeps them.
+//!
+//! With ORDER BY within the call its keys are kept beside each value, and the values are sorted by them when the result is asked for, those
+//! of equal keys in the order of arrival. Flink takes the clause and ignores it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, StringViewArray, StringViewBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, StringViewArray, StringViewBuilder, StructArray, UInt32Array,
+};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::DataType;
+use arrow::compute::{self, SortColumn, SortOptions};
+use arrow::datatypes::{DataType, Field, Fields};
 use hashbrown::HashMap;
 
 use super::multiset::{elements, list, list_type};
 use super::row_codec::RowCodec;
 use super::rows::Rows;
 use crate::error::{Error, Result};
-use crate::expr::GroupsAccumulator;
+use crate::expr::{AggregateCall, GroupsAccumulator, SortKey};
 use crate::types::RowKinds;
 
 /// What is made of the values of a group.
@@ -39,7 +45,9 @@ pub(super) enum ArrivalResult {
 #[derive(Debug)]
 pub(super) struct Arrival {
     groups: Vec<Values>,
+    /// With ORDER BY a row: the value, then the keys.
     value_type: DataType,
+    order: Vec<SortKey>,
     result_type: DataType,
     codec: RowCodec,
     result: ArrivalResult,
@@ -81,11 +89,52 @@ impl Arrival {
     /// Of values of `value_type`; `result_type` is the Arrow type of the result.
     pub(super) fn new(value_type: DataType, result_type: DataType, result: ArrivalResult) -> Result<Self> {
         let codec = RowCodec::new(&value_type)?;
-        let delimiter = ",".to_string();
-        Ok(Arrival { groups: Vec::new(), value_type, result_type, codec, result, delimiter, value_bytes: 0 })
+        let (delimiter, order) = (",".to_string(), Vec::new());
+        Ok(Arrival { groups: Vec::new(), value_type, order, result_type, codec, result, delimiter, value_bytes: 0 })
     }
 
+    /// The same with the ORDER BY of a call.
+    pub(super) fn ordered(self, call: &AggregateCall) -> Result<Self> {
+        if call.order.is_empty() {
+            return Ok(self);
+        }
+        let types = call.order.iter().map(|key| call.arg_types[key.column].to_arrow());
+        let value_type = DataType::Struct(fields([self.value_type].into_iter().chain(types)));
+        Ok(Arrival { codec: RowCodec::new(&value_type)?, value_type, order: call.order.clone(), ..self })
+    }
+
+    /// The values of a call as they are kept.
+    fn kept(&self, args: &[ArrayRef]) -> Result<ArrayRef> {
+        let DataType::Struct(fields) = &self.value_type else { return Ok(Arc::clone(&args[0])) };
+        if self.order.is_empty() {
+            return Ok(Arc::clone(&args[0]));
+        }
+        let keys = self.order.iter().map(|key| Arc::clone(&args[key.column]));
+        let columns = [Arc::clone(&args[0])].into_iter().chain(keys).collect();
+        Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None)?))
+    }
+
+    /// The values of all groups, one group after another, in the order that the call asks for.
     fn elements(&self, groups: &[u32]) -> Result<(ArrayRef, OffsetBuffer<i32>)> {
+        let (kept, offsets) = self.arrived(groups)?;
+        if self.order.is_empty() || kept.is_empty() {
+            let values = if self.order.is_empty() { kept } else { Arc::clone(kept.as_struct().column(0)) };
+            return Ok((values, offsets));
+        }
+        let group_of = offsets.windows(2).enumerate().flat_map(|(group, range)| (range[0]..range[1]).map(move |_| group as u32));
+        let key = |values, options| SortColumn { values, options };
+        let mut keys = vec![key(Arc::new(UInt32Array::from_iter_values(group_of)) as ArrayRef, None)];
+        let columns = kept.as_struct().columns();
+        keys.extend(self.order.iter().zip(&columns[1..]).map(|(order, column)| {
+            let options = SortOptions { descending: order.descending, nulls_first: order.nulls_first };
+            key(Arc::clone(column), Some(options))
+        }));
+        keys.push(key(Arc::new(UInt32Array::from_iter_values(0..kept.len() as u32)), None));
+        Ok((compute::take(&columns[0], &compute::lexsort_to_indices(&keys, None)?, None)?, offsets))
+    }
+
+    /// All that is kept of these groups, in the order of arrival.
+    fn arrived(&self, groups: &[u32]) -> Result<(ArrayRef, OffsetBuffer<i32>)> {
         let of_group = |group: &u32| self.groups[*group as usize].by_arrival.values();
         let values = self.codec.decode(groups.iter().flat_map(of_group).map(|value| Some(value.as_ref())))?;
         Ok((values, OffsetBuffer::from_lengths(groups.iter().map(|group| self.groups[*group as usize].by_arrival.len()))))
@@ -123,6 +172,11 @@ impl Arrival {
     }
 }
 
+/// The fields of a row of values of these types.
+fn fields(types: impl Iterator<Item = DataType>) -> Fields {
+    types.enumerate().map(|(at, data_type)| Field::new(format!("f{at}"), data_type, true)).collect()
+}
+
 impl GroupsAccumulator for Arrival {
     fn resize(&mut self, num_groups: usize) {
         self.groups.resize(num_groups, Values::default());
@@ -135,13 +189,15 @@ impl GroupsAccumulator for Arrival {
         filter: Option<&BooleanArray>,
         kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        if let (ArrivalResult::Text, Some(delimiters)) = (self.result, args.get(1)) {
+        // A second argument that is a key is none of LISTAGG.
+        let is_key = self.order.iter().any(|key| key.column == 1);
+        if let (ArrivalResult::Text, Some(delimiters), false) = (self.result, args.get(1), is_key) {
             let delimiters: &StringViewArray = delimiters.as_string_view();
             if let Some(delimiter) = delimiters.iter().next().flatten() {
                 self.delimiter = delimiter.to_string();
             }
         }
-        let rows = self.codec.encode(&args[0])?;
+        let rows = self.codec.encode(&self.kept(args)?)?;
         let not_null = match self.result {
             ArrivalResult::Array | ArrivalResult::Json { absent: false } => &[],
             _ => &args[..1],
@@ -163,7 +219,7 @@ impl GroupsAccumulator for Arrival {
     }
 
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
-        let (values, offsets) = self.elements(groups)?;
+        let (values, offsets) = self.arrived(groups)?;
         let delimiters = StringViewArray::from_iter_values(groups.iter().map(|_| self.delimiter.as_str()));
         Ok(vec![list(values, offsets)?, Arc::new(delimiters)])
     }

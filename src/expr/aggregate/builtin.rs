@@ -18,14 +18,15 @@ use super::first_last::{FirstLast, SingleValue};
 use super::json_object::JsonObject;
 use super::min_max::{Extreme, Greatest, Least, PrimitiveExtreme, RowExtreme};
 use super::multiset::{Multiset, MultisetResult};
-use super::percentile::Percentile;
+use super::percentile::{Percentile, is_percentage};
 use super::set::is_distinct;
+use super::statistics::Statistic;
 use super::sum::Sum;
 use super::text_extreme::TextExtreme;
 use super::variance::Variance;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::functions::{coerce, is_convertible, is_json};
-use crate::expr::{AggregateCall, AggregateFunction, Expr, FunctionRegistry, GroupsAccumulator};
+use crate::expr::{AggregateCall, AggregateFunction, ArgumentOrder, Expr, FunctionRegistry, GroupsAccumulator};
 use crate::types::{DataType, TypeKind, Value};
 
 /// Digits after the point that an average of decimals has at least.
@@ -189,6 +190,11 @@ pub fn builtin_aggregates(registry: &mut FunctionRegistry) {
     for function in super::nth_value::NthValue::ALL {
         registry.register_aggregate(function.name(), Arc::new(function));
     }
+    for function in Statistic::ALL {
+        registry.register_aggregate(function.name(), Arc::new(function));
+    }
+    registry.register_aggregate("ARG_MAX", Arc::new(MaxBy));
+    registry.register_aggregate("ARG_MIN", Arc::new(MinBy));
     registry.register_aggregate("STDDEV", Arc::new(StddevSamp));
     registry.register_aggregate("VARIANCE", Arc::new(VarSamp));
     registry.register_aggregate("EVERY", Arc::new(BoolAnd));
@@ -252,6 +258,14 @@ impl AggregateFunction for Builtin {
         Ok((args, result))
     }
 
+    fn argument_order(&self) -> ArgumentOrder {
+        match self {
+            Builtin::ListAgg | Builtin::ArrayAgg | Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls => ArgumentOrder::Values,
+            Builtin::Collect => ArgumentOrder::Meaningless,
+            _ => ArgumentOrder::None,
+        }
+    }
+
     fn accumulator(&self, call: &AggregateCall, retractable: bool) -> Result<Box<dyn GroupsAccumulator>> {
         if is_distinct(call) || *self == Builtin::ApproxCountDistinct && !call.distinct {
             let types = call.arg_types.iter().map(DataType::to_arrow).collect();
@@ -284,13 +298,15 @@ impl AggregateFunction for Builtin {
             Builtin::VarPop => Box::new(Variance::new(false, false, result)),
             Builtin::VarSamp => Box::new(Variance::new(true, false, result)),
             Builtin::Collect => Box::new(Multiset::new(arg, result, MultisetResult::Collect)?),
-            Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text)?),
-            Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?),
-            Builtin::JsonArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true })?),
-            Builtin::JsonArrayAggNulls => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false })?),
+            Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text)?.ordered(call)?),
+            Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?.ordered(call)?),
+            Builtin::JsonArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true })?.ordered(call)?),
+            Builtin::JsonArrayAggNulls => {
+                Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false })?.ordered(call)?)
+            }
             Builtin::JsonObjectAgg => Box::new(JsonObject::of_pairs(false)?),
             Builtin::JsonObjectAggAbsent => Box::new(JsonObject::of_pairs(true)?),
-            Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result)),
+            Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result, false)),
             Builtin::Bitmap(aggregate) => Box::new(Bitmaps::new(aggregate.operation, aggregate.cardinality)),
             Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
             Builtin::BoolOr if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
@@ -330,15 +346,7 @@ impl Builtin {
             (Builtin::ListAgg, [text, delimiter]) => {
                 text.is_character() && delimiter.is_character() && matches!(args[1], Expr::Literal { .. })
             }
-            (Builtin::Min | Builtin::Max, [arg]) | (Builtin::MaxBy | Builtin::MinBy, [_, arg]) => !matches!(
-                arg.kind,
-                TypeKind::Array(_)
-                    | TypeKind::Map(..)
-                    | TypeKind::Multiset(_)
-                    | TypeKind::Row(_)
-                    | TypeKind::Bitmap
-                    | TypeKind::Variant
-            ),
+            (Builtin::Min | Builtin::Max, [arg]) | (Builtin::MaxBy | Builtin::MinBy, [_, arg]) => arg.is_sortable(),
             (Builtin::MaxBy | Builtin::MinBy, _) => false,
             (Builtin::BoolAnd | Builtin::BoolOr, [arg]) => arg.kind == TypeKind::Boolean,
             (Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls, [arg]) => is_convertible(arg),
@@ -396,24 +404,6 @@ impl Builtin {
         let name = self.name();
         Error::new(ErrorKind::TypeMismatch, format!("cannot apply {name} to arguments {name}({})", given.join(", ")))
             .with_hint(format!("supported: {}", self.signatures().replace('\n', ", ")))
-    }
-}
-
-/// Whether a percentage may be one: constants must lie between 0 and 1.
-fn is_percentage(expr: &Expr) -> bool {
-    let in_range = |number: f64| (0.0..=1.0).contains(&number);
-    match expr {
-        Expr::Literal { value, data_type } => match (value, &data_type.kind) {
-            (Value::Null, _) => false,
-            (Value::Double(number), _) => in_range(*number),
-            (Value::Float(number), _) => in_range((*number).into()),
-            (Value::Int(number), _) => in_range((*number).into()),
-            (Value::Decimal(number), TypeKind::Decimal(_, scale)) => in_range(crate::expr::decimal::to_double(*number, *scale)),
-            _ => true,
-        },
-        Expr::Call { function, args, .. } if function == "ARRAY" => args.iter().all(is_percentage),
-        Expr::Cast { input, .. } => is_percentage(input),
-        _ => true,
     }
 }
 

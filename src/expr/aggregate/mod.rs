@@ -6,6 +6,8 @@ mod average;
 mod bitmap;
 mod builtin;
 mod count;
+mod covariance;
+mod discrete;
 mod distinct;
 mod extreme_by;
 mod first_last;
@@ -22,6 +24,7 @@ mod percentile;
 mod row_codec;
 mod rows;
 mod set;
+mod statistics;
 mod sum;
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,8 @@ impl Multiset {
         }
     }
 
-    fn present(&self, group: u32) -> impl DoubleEndedIterator<Item = (&[u8], i64)> {
+    /// The values that a group has, in their order, with how often each occurs.
+    pub(super) fn present(&self, group: u32) -> impl DoubleEndedIterator<Item = (&[u8], i64)> {
         self.values[group as usize].iter().filter(|(_, count)| **count > 0).map(|(value, count)| (value.as_ref(), *count))
     }
 
@@ -74,6 +75,26 @@ impl Multiset {
         let counts = groups.iter().flat_map(of_group).map(|(_, count)| *count).collect();
         let lengths = groups.iter().map(|group| of_group(group).count());
         Ok((values, counts, OffsetBuffer::from_lengths(lengths)))
+    }
+
+    /// Adds values as [`GroupsAccumulator::update`] does, but no NULLs.
+    pub(super) fn update_valid(
+        &mut self,
+        groups: &[u32],
+        values: &ArrayRef,
+        filter: Option<&BooleanArray>,
+        kinds: Option<&RowKinds>,
+    ) -> Result<()> {
+        let rows = self.codec.encode(values)?;
+        Rows::new(groups, std::slice::from_ref(values), filter, kinds).for_each(|row, group, retract| {
+            self.add(group, rows.row(row).data(), if retract { -1 } else { 1 });
+        });
+        Ok(())
+    }
+
+    /// The values of these encoded ones.
+    pub(super) fn decode<'a>(&'a self, values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
+        self.codec.decode(values)
     }
 
     fn collect(&self, groups: &[u32]) -> Result<ArrayRef> {

@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use super::multiset::{elements, list, list_type};
 use super::rows::Rows;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::GroupsAccumulator;
-use crate::types::RowKinds;
+use crate::expr::{Expr, GroupsAccumulator};
+use crate::types::{RowKinds, TypeKind, Value};
 
 /// A double by its bits, so that the order of the numbers is that of Java: NaN last, -0 before 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,13 +46,15 @@ pub(super) struct Percentile {
     /// The last percentages seen, shared by the groups that have them.
     last: Arc<[f64]>,
     result: DataType,
+    /// Whether percentages count from the greatest number.
+    descending: bool,
     entries: usize,
 }
 
 impl Percentile {
-    /// `result` is DOUBLE, or a list of them where several percentages are asked for.
-    pub(super) fn new(result: DataType) -> Self {
-        Percentile { groups: Vec::new(), last: Arc::new([]), result, entries: 0 }
+    /// `result` is DOUBLE, or a list of them where several percentages are asked for. `descending`: these count from the greatest number.
+    pub(super) fn new(result: DataType, descending: bool) -> Self {
+        Percentile { groups: Vec::new(), last: Arc::new([]), result, descending, entries: 0 }
     }
 
     fn add(&mut self, group: usize, number: Ordered, count: i64) {
@@ -103,8 +105,7 @@ impl<'a> Percentages<'a> {
         if range.into_iter().all(in_range) {
             return Ok(percentages);
         }
-        Err(Error::new(ErrorKind::InvalidArgument, "a percentage of PERCENTILE is not between 0 and 1")
-            .with_hint("write 0.95 for 95 percent"))
+        Err(Error::new(ErrorKind::InvalidArgument, "a percentage is not between 0 and 1").with_hint("write 0.95 for 95 percent"))
     }
 }
 
@@ -181,7 +182,7 @@ impl GroupsAccumulator for Percentile {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        let results: Vec<Vec<f64>> = groups.iter().map(|group| self.groups[*group as usize].values()).collect();
+        let results: Vec<Vec<f64>> = groups.iter().map(|group| self.groups[*group as usize].values(self.descending)).collect();
         let DataType::List(field) = &self.result else {
             return Ok(Arc::new(results.iter().map(|values| values.first().copied()).collect::<Float64Array>()));
         };
@@ -205,7 +206,7 @@ impl GroupsAccumulator for Percentile {
 
 impl Numbers {
     /// The value of each percentage; none without numbers.
-    fn values(&self) -> Vec<f64> {
+    fn values(&self, descending: bool) -> Vec<f64> {
         let present = || self.counts.iter().filter(|(_, count)| **count > 0);
         let total: i64 = present().map(|(_, count)| count).sum();
         let percentages = self.percentages.as_deref().unwrap_or_default();
@@ -215,6 +216,7 @@ impl Numbers {
         percentages
             .iter()
             .map(|percentage| {
+                let percentage = if descending { 1.0 - percentage } else { *percentage };
                 // The place, counted from 1, between two numbers.
                 let place = (total - 1) as f64 * percentage + 1.0;
                 let (lower, higher) = (place.floor(), place.ceil());
@@ -233,6 +235,24 @@ impl Numbers {
     }
 }
 
+/// Whether a percentage may be one: constants must lie between 0 and 1.
+pub(super) fn is_percentage(expr: &Expr) -> bool {
+    let in_range = |number: f64| (0.0..=1.0).contains(&number);
+    match expr {
+        Expr::Literal { value, data_type } => match (value, &data_type.kind) {
+            (Value::Null, _) => false,
+            (Value::Double(number), _) => in_range(*number),
+            (Value::Float(number), _) => in_range((*number).into()),
+            (Value::Int(number), _) => in_range((*number).into()),
+            (Value::Decimal(number), TypeKind::Decimal(_, scale)) => in_range(crate::expr::decimal::to_double(*number, *scale)),
+            _ => true,
+        },
+        Expr::Call { function, args, .. } if function == "ARRAY" => args.iter().all(is_percentage),
+        Expr::Cast { input, .. } => is_percentage(input),
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_percentile_lies_between_two_numbers() {
-        let mut percentile = Percentile::new(DataType::Float64);
+        let mut percentile = Percentile::new(DataType::Float64, false);
         percentile.resize(1);
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.7), None, Some(0.1)]));
         let percentages: ArrayRef = Arc::new(Float64Array::from(vec![0.1; 3]));

@@ -27,6 +27,7 @@ fn call(function: &str, args: &[(usize, DataType)], distinct: bool, filter: Opti
         args: args.iter().map(|arg| arg.0).collect(),
         arg_types: exprs.iter().map(Expr::data_type).collect(),
         distinct,
+        order: Vec::new(),
         filter,
         data_type,
         name: function.to_lowercase(),

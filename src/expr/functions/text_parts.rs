@@ -91,6 +91,13 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         split_index,
     ),
     Builtin::new(
+        "SPLIT_PART",
+        "SPLIT_PART(<STRING>, <STRING>, <INT>)",
+        |f, args| bind_with(f, args, &[Param::Text, Param::Text, Int], 3, string_by_args),
+        split_part,
+    )
+    .failing(),
+    Builtin::new(
         "SPLIT",
         "SPLIT(<STRING>, <STRING>)",
         |f, args| bind_with(f, args, &[Param::Text; 2], 2, |args| by_args(TypeKind::Array(Box::new(DataType::string())), args)),
@@ -240,6 +247,27 @@ fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         let text = text.get(row)?;
         part(text, separator.get(row)?, index.get(row)?).map(|range| &text[range])
     })
+}
+
+/// More than Flink has: the part of this number, from 1, or from the end if it is less than 0; the empty text where there are not so many.
+fn split_part(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
+    let (text, separator, number) = (Text::of(&args[0]), Text::of(&args[1]), Numbers::<Int32Type>::of(&args[2]));
+    let mut failed = false;
+    let result = build_slices(args, context, |row| {
+        let (text, separator, number) = (text.get(row)?, separator.get(row)?, number.get(row)?);
+        failed |= number == 0;
+        let before = number.unsigned_abs() as usize - usize::from(number != 0);
+        let part = match (separator.is_empty(), number > 0) {
+            (true, _) => (before == 0).then_some(text),
+            (false, true) => text.split(separator).nth(before),
+            (false, false) => text.rsplit(separator).nth(before),
+        };
+        Some(part.unwrap_or_default())
+    });
+    if failed {
+        return Err(Error::new(ErrorKind::InvalidArgument, "SPLIT_PART takes no part 0").with_hint("parts are numbered from 1"));
+    }
+    result
 }
 
 /// Where the part number `index` lies, from 0, between separators of one byte.

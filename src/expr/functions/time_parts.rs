@@ -43,13 +43,20 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
     part!("SECOND", "SECOND"),
     Builtin::new("FLOOR", "FLOOR(<NUMERIC>)\nFLOOR(<DATETIME> TO <UNIT>)", bind_round, |args, data_type, context| match args {
         [_] => whole(args, data_type, |n, unit| n.div_euclid(unit), f64::floor),
-        _ => round_time(args, context, false),
+        _ => round_time(args, context, false, SUNDAY),
     }),
     Builtin::new("CEIL", "CEIL(<NUMERIC>)\nCEIL(<DATETIME> TO <UNIT>)", bind_round, |args, data_type, context| match args {
         [_] => whole(args, data_type, |n, unit| n.div_euclid(unit) + i128::from(n.rem_euclid(unit) != 0), f64::ceil),
-        _ => round_time(args, context, true),
+        _ => round_time(args, context, true, SUNDAY),
+    }),
+    Builtin::new("DATE_TRUNC", "DATE_TRUNC(<UNIT_LITERAL>, <DATETIME>)", bind_trunc, |args, _, context| {
+        round_time(&[args[1].clone(), args[0].clone()], context, false, MONDAY)
     }),
 ];
+
+/// The days on which weeks begin: those of Flink's FLOOR and CEIL on Sunday, those of ISO 8601, which DATE_TRUNC takes, on Monday.
+const SUNDAY: i64 = 1;
+const MONDAY: i64 = 2;
 
 fn unit_literal(unit: &str) -> Expr {
     Expr::literal(Value::String(unit.to_string()), DataType::not_null(TypeKind::Varchar(VARCHAR_MAX)))
@@ -215,6 +222,18 @@ fn bind_round(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     Ok(function.call(vec![coerce(value.clone(), &data_type.kind)], DataType::new(kind, data_type.nullable)))
 }
 
+/// More than Flink has: FLOOR as others call it.
+fn bind_trunc(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    let [unit, value]: [Expr; 2] = args.try_into().map_err(|args: Vec<Expr>| function.mismatch(&args))?;
+    match bind_round(function, vec![value, unit])? {
+        Expr::Call { function, mut args, data_type } => {
+            args.reverse();
+            Ok(Expr::Call { function, args, data_type })
+        }
+        other => Ok(other),
+    }
+}
+
 /// The whole number below or above. A DECIMAL loses its scale.
 fn whole(args: &[Datum], data_type: &DataType, decimal: fn(i128, i128) -> i128, float: fn(f64) -> f64) -> Result<Datum> {
     let result = map_numbers(args, Same { integer: |n| n, decimal, float })?;
@@ -227,7 +246,7 @@ fn whole(args: &[Datum], data_type: &DataType, decimal: fn(i128, i128) -> i128, 
     })
 }
 
-fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> {
+fn round_time(args: &[Datum], context: &EvalContext, up: bool, first_day: i64) -> Result<Datum> {
     let unit = Text::of(&args[1]).get(0).and_then(Unit::parse);
     let unit = unit.ok_or_else(|| Error::internal("FLOOR without a unit"))?;
     map_array(args[0].clone(), |array| {
@@ -236,12 +255,12 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> 
                 match unit {
                     // Flink counts the day of a DATE as begun.
                     Unit::Day if up => days + 1,
-                    _ => round_ms(i64::from(days) * MS_PER_DAY, unit, up).div_euclid(MS_PER_DAY) as i32,
+                    _ => round_ms(i64::from(days) * MS_PER_DAY, unit, up, first_day).div_euclid(MS_PER_DAY) as i32,
                 }
             })),
             ArrowType::Time32(_) => {
                 Arc::new(unary::<_, _, Time32MillisecondType>(array.as_primitive::<Time32MillisecondType>(), |ms| {
-                    (round_ms(ms.into(), unit, up) % MS_PER_DAY) as i32
+                    (round_ms(ms.into(), unit, up, first_day) % MS_PER_DAY) as i32
                 }))
             }
             data_type => {
@@ -249,7 +268,7 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> 
                 let round = |units: i64| {
                     let (ms, rest) = (units.div_euclid(local.units_per_ms), units.rem_euclid(local.units_per_ms));
                     let ms = if up && rest > 0 { ms + 1 } else { ms };
-                    round_ms(ms, unit, up) * local.units_per_ms
+                    round_ms(ms, unit, up, first_day) * local.units_per_ms
                 };
                 let rounded: Int64Array = match local.instants {
                     // The offset of the instant holds for the result too, as in Flink: an hour that a zone has twice stays apart.
@@ -266,13 +285,13 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool) -> Result<Datum> 
 }
 
 /// Local milliseconds rounded to a unit. Months and more are rounded by the date alone, as in Flink.
-fn round_ms(ms: i64, unit: Unit, up: bool) -> i64 {
+fn round_ms(ms: i64, unit: Unit, up: bool, first_day: i64) -> i64 {
     let days = ms.div_euclid(MS_PER_DAY);
     if let Some(months) = unit.months() {
         return round_months(days, months, up) * MS_PER_DAY;
     }
     if unit == Unit::Week {
-        let into_week = day_of_week(days) - 1; // weeks begin on Sunday
+        let into_week = (day_of_week(days) - first_day).rem_euclid(7);
         let start = days - into_week;
         return (if up && into_week > 0 { start + 7 } else { start }) * MS_PER_DAY;
     }
@@ -306,12 +325,12 @@ mod tests {
     #[test]
     fn rounding_to_units() {
         let time = ms(2018, 1, 2) + 75_601_000;
-        assert_eq!(round_ms(time, Unit::Quarter, false), ms(2018, 1, 1));
-        assert_eq!(round_ms(time, Unit::Decade, true), ms(2020, 1, 1));
-        assert_eq!(round_ms(time, Unit::Century, true), ms(2101, 1, 1));
-        assert_eq!(round_ms(time, Unit::Millennium, false), ms(2001, 1, 1));
-        assert_eq!(round_ms(ms(2021, 2, 27), Unit::Week, false), ms(2021, 2, 21));
-        assert_eq!(round_ms(ms(2018, 3, 1) + 5, Unit::Month, true), ms(2018, 3, 1));
+        assert_eq!(round_ms(time, Unit::Quarter, false, SUNDAY), ms(2018, 1, 1));
+        assert_eq!(round_ms(time, Unit::Decade, true, SUNDAY), ms(2020, 1, 1));
+        assert_eq!(round_ms(time, Unit::Century, true, SUNDAY), ms(2101, 1, 1));
+        assert_eq!(round_ms(time, Unit::Millennium, false, SUNDAY), ms(2001, 1, 1));
+        assert_eq!(round_ms(ms(2021, 2, 27), Unit::Week, false, SUNDAY), ms(2021, 2, 21));
+        assert_eq!(round_ms(ms(2018, 3, 1) + 5, Unit::Month, true, SUNDAY), ms(2018, 3, 1));
     }
 
     #[test]

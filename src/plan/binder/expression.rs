@@ -184,8 +184,12 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             }
             SqlExpr::AnyOp { left, compare_op, right, is_some: _ } => self.compared(left, compare_op, right, false),
             SqlExpr::AllOp { left, compare_op, right } => self.compared(left, compare_op, right, true),
-            SqlExpr::ILike { .. } => Err(Error::unsupported("ILIKE").with_hint("use LOWER(x) LIKE …")),
-            SqlExpr::RLike { .. } => Err(Error::unsupported("RLIKE").with_hint("use REGEXP(x, pattern)")),
+            SqlExpr::ILike { negated, any: false, expr, pattern, escape_char } => {
+                self.like_in_any_case(&present([Some(expr), Some(pattern), escape_char.as_ref()]), *negated)
+            }
+            SqlExpr::RLike { negated, expr, pattern, regexp: _ } => {
+                Ok(negate(self.operator("REGEXP", &[expr, pattern])?, *negated))
+            }
             SqlExpr::IsJson { expr, kind, unique_keys: None, negated } => self.is_json(expr, kind.as_ref(), *negated),
             SqlExpr::IsJson { .. } => Err(Error::unsupported("WITH UNIQUE KEYS")),
             SqlExpr::AtTimeZone { .. } => Err(Error::unsupported("AT TIME ZONE").with_hint("use CONVERT_TZ")),

@@ -2,18 +2,17 @@
 
 use sqlparser::ast::{
     self, CeilFloorKind, DateTimeField, DuplicateTreatment, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments,
+    NullTreatment,
 };
 
-use super::call::usage;
-use super::expression::{AggregateRule, ExprBinder};
+use super::expression::ExprBinder;
 use super::group_window::is_window_function;
 use super::grouping_sets::GroupingFunction;
 use super::literal;
 use super::over::{OverParts, needs_over};
-use super::parts::{BoundAggregate, Stage};
 use super::span::Located;
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::{AggregateFunction, Expr};
+use crate::expr::Expr;
 use crate::types::Value;
 
 /// Functions whose first argument is a unit of time.
@@ -23,14 +22,43 @@ const UNIT_FIRST: [&str; 2] = ["TIMESTAMPADD", "TIMESTAMPDIFF"];
 pub(super) struct Call<'e> {
     pub(super) args: Vec<&'e FunctionArgExpr>,
     pub(super) distinct: bool,
-    /// IGNORE NULLS among the arguments.
-    pub(super) ignores_nulls: bool,
+    /// IGNORE NULLS or RESPECT NULLS, among the arguments or behind them.
+    pub(super) nulls: Option<NullTreatment>,
+    /// ORDER BY among the arguments, or of WITHIN GROUP.
+    pub(super) order: Vec<&'e ast::OrderByExpr>,
 }
 
-impl Call<'_> {
+impl<'e> Call<'e> {
     /// Whether it is COUNT(*).
     pub(super) fn is_star(&self, name: &str) -> bool {
         matches!(self.args.as_slice(), [FunctionArgExpr::Wildcard]) && name == "COUNT"
+    }
+
+    /// The same with what stands behind the arguments.
+    fn with_clauses(mut self, name: &str, nulls: Option<NullTreatment>, within_group: &'e [ast::OrderByExpr]) -> Result<Self> {
+        let twice = match () {
+            () if nulls.is_some() && self.nulls.is_some() => "IGNORE NULLS and RESPECT NULLS",
+            () if !within_group.is_empty() && !self.order.is_empty() => "ORDER BY",
+            () => "",
+        };
+        if !twice.is_empty() {
+            let message = format!("{name} has {twice} among its arguments and behind them");
+            return Err(Error::new(ErrorKind::Syntax, message).with_hint("leave one of them out"));
+        }
+        self.nulls = self.nulls.or(nulls);
+        self.order.extend(within_group);
+        Ok(self)
+    }
+
+    /// The first clause that goes with aggregates only.
+    fn clause_of_aggregates(&self, filter: bool) -> Option<&'static str> {
+        match () {
+            () if self.distinct => Some("DISTINCT"),
+            () if filter => Some("FILTER"),
+            () if !self.order.is_empty() => Some("ORDER BY among the arguments"),
+            () if self.nulls.is_some() => Some("IGNORE NULLS or RESPECT NULLS"),
+            () => None,
+        }
     }
 }
 
@@ -39,12 +67,6 @@ impl ExprBinder<'_, '_> {
     pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr> {
         let ast::Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
         let name = function_name(name)?;
-        if !within_group.is_empty() {
-            return Err(Error::unsupported("WITHIN GROUP"));
-        }
-        if null_treatment.is_some() && over.is_none() {
-            return Err(Error::unsupported("IGNORE NULLS and RESPECT NULLS without OVER"));
-        }
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Error::unsupported(format!("a second list of arguments after {name}")));
         }
@@ -57,16 +79,13 @@ impl ExprBinder<'_, '_> {
             None => std::borrow::Cow::Borrowed(args),
         };
         let (name, args) = super::json::aggregate_parts(name, &args);
-        let call = call_parts(&name, &args)?;
+        let call = call_parts(&name, &args)?.with_clauses(&name, *null_treatment, within_group)?;
         if name.eq_ignore_ascii_case("CURRENT_DATABASE") && call.args.is_empty() {
             let database = Value::String(self.binder.cx.tables.current_database());
             return Ok(Expr::literal(database, crate::types::DataType::string().with_nullable(false)));
         }
         if let Some(over) = over {
-            if call.ignores_nulls {
-                return Err(Error::unsupported(format!("IGNORE NULLS in a call of {name} with OVER")));
-            }
-            return self.over_call(&name, &OverParts { call, filter: filter.as_deref(), nulls: *null_treatment }, over);
+            return self.over_call(&name, &OverParts { call, filter: filter.as_deref() }, over);
         }
         if let Some(grouping) = GroupingFunction::named(&name) {
             return self.grouping_call(&name.to_uppercase(), grouping, &call);
@@ -78,8 +97,7 @@ impl ExprBinder<'_, '_> {
         if let Some(aggregate) = self.binder.cx.functions.aggregate(&name) {
             return self.aggregate_call(aggregate.as_ref(), &call, filter.as_deref());
         }
-        if call.distinct || filter.is_some() {
-            let clause = if call.distinct { "DISTINCT" } else { "FILTER" };
+        if let Some(clause) = call.clause_of_aggregates(filter.is_some()) {
             let known = self.binder.cx.functions.scalar(&name).is_some();
             return Err(match known {
                 true => Error::new(ErrorKind::Syntax, format!("{clause} goes with aggregates only, {name} is none")),
@@ -117,50 +135,6 @@ impl ExprBinder<'_, '_> {
                 Err(Error::new(ErrorKind::Syntax, format!("{function} does not take *")).with_hint("only COUNT(*) does"))
             }
         }
-    }
-
-    fn aggregate_call(&mut self, function: &dyn AggregateFunction, call: &Call<'_>, filter: Option<&SqlExpr>) -> Result<Expr> {
-        let name = function.name().to_string();
-        if self.stage == Stage::Input && matches!(self.aggregates, AggregateRule::Collected { .. }) {
-            return Err(
-                Error::new(ErrorKind::Grouping, "aggregates cannot be nested").with_hint("compute the inner one in a subquery")
-            );
-        }
-        let AggregateRule::Collected { grouped } = self.aggregates else {
-            return Err(Error::new(ErrorKind::Grouping, format!("an aggregate is not allowed in {}", self.clause))
-                .with_hint("filter aggregates with HAVING, or compute them in a subquery"));
-        };
-        let is_count_star = call.is_star(&name);
-        // Arguments and filter are evaluated before the aggregation.
-        let outer = std::mem::replace(&mut self.stage, Stage::Input);
-        let bound = (|| {
-            let args = match is_count_star {
-                true => Vec::new(),
-                false => self.arguments(&name, call)?,
-            };
-            let filter = filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
-            Ok::<_, Error>((args, filter))
-        })();
-        self.stage = outer;
-        let (args, filter) = bound?;
-        if name == "COUNT" && args.is_empty() && !is_count_star {
-            return Err(Error::new(ErrorKind::InvalidArgument, "COUNT counts nothing").with_hint("write COUNT(*)"));
-        }
-        let filter = match args.first().filter(|_| call.ignores_nulls) {
-            Some(arg) => Some(not_null_and(self.binder.call("IS NOT NULL", vec![arg.clone()])?, filter)),
-            None => filter,
-        };
-        if is_count_star && call.distinct {
-            return Err(Error::new(ErrorKind::Syntax, "COUNT(DISTINCT *) does not exist").with_hint("name the columns"));
-        }
-        // A filter can leave a group without rows, as an empty input can.
-        let never_empty = grouped && filter.is_none();
-        let typed = function.bind(args, call.distinct, never_empty).map_err(|error| match error.hint() {
-            Some(_) => error,
-            None => error.with_hint(usage(function.signatures())),
-        });
-        let (args, data_type) = typed?;
-        Ok(self.aggregate(BoundAggregate { function: name, args, distinct: call.distinct, filter, data_type }))
     }
 
     /// `EXTRACT(… FROM …)` and its like: functions with words between their arguments.
@@ -211,14 +185,6 @@ impl ExprBinder<'_, '_> {
     }
 }
 
-/// Both conditions.
-fn not_null_and(not_null: Expr, filter: Option<Expr>) -> Expr {
-    match filter {
-        Some(filter) => Expr::And(vec![not_null, filter]),
-        None => not_null,
-    }
-}
-
 /// The operands that are there.
 #[allow(clippy::borrowed_box)] // as the tree holds them
 pub(super) fn present<const N: usize>(operands: [Option<&Box<SqlExpr>>; N]) -> Vec<&SqlExpr> {
@@ -241,18 +207,16 @@ fn function_name(name: &ast::ObjectName) -> Result<String> {
 /// Arguments and DISTINCT of a call.
 pub(super) fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<Call<'e>> {
     let list = match args {
-        FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false, ignores_nulls: false }),
+        FunctionArguments::None => return Ok(Call { args: Vec::new(), distinct: false, nulls: None, order: Vec::new() }),
         FunctionArguments::Subquery(_) => return Err(Error::unsupported(format!("a query as the argument of {name}"))),
         FunctionArguments::List(list) => list,
     };
     let ast::FunctionArgumentList { duplicate_treatment, args, clauses } = list;
-    let mut ignores_nulls = false;
+    let (mut nulls, mut order) = (None, Vec::new());
     for clause in clauses {
         match clause {
-            // Flink takes it here alone.
-            ast::FunctionArgumentClause::IgnoreOrRespectNulls(treatment) if name.eq_ignore_ascii_case("ARRAY_AGG") => {
-                ignores_nulls = *treatment == ast::NullTreatment::IgnoreNulls;
-            }
+            ast::FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => nulls = Some(*treatment),
+            ast::FunctionArgumentClause::OrderBy(keys) => order.extend(keys),
             clause => return Err(Error::unsupported(format!("the clause {clause} in a call of {name}"))),
         }
     }
@@ -265,7 +229,7 @@ pub(super) fn call_parts<'e>(name: &str, args: &'e FunctionArguments) -> Result<
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Call { args, distinct: *duplicate_treatment == Some(DuplicateTreatment::Distinct), ignores_nulls })
+    Ok(Call { args, distinct: *duplicate_treatment == Some(DuplicateTreatment::Distinct), nulls, order })
 }
 
 /// The items of `ROW(a, b)`.

@@ -11,11 +11,10 @@ use sqlparser::ast::{self, Expr as SqlExpr, FunctionArgExpr};
 use super::expression::{AggregateRule, ExprBinder, place};
 use super::function::{Call, call_parts};
 use super::grouping::{GroupBy, Keys};
-use super::grouping_sets::is_grouping_set;
+use super::grouping_sets::{is_grouping_set, place_of, sets_of};
 use super::parts::{Parts, Stage};
 use super::query::position_of;
 use super::scope::Scope;
-use super::select::composite_parts;
 use super::span::Located;
 use super::state::{Binder, Relation};
 use super::window_signature::Signature;
@@ -100,28 +99,32 @@ impl Binder<'_> {
 
     /// The elements of a GROUP BY but for its window.
     pub(super) fn without_window(&self, elements: &[SqlExpr]) -> Vec<SqlExpr> {
-        let kept = |element: &SqlExpr| match element {
+        elements.iter().filter_map(|element| self.without(element)).collect()
+    }
+
+    fn without(&self, element: &SqlExpr) -> Option<SqlExpr> {
+        // A set that had nothing else is the empty one.
+        let parts = |parts: &[Vec<SqlExpr>]| parts.iter().map(|part| self.without_window(part)).collect();
+        Some(match element {
             SqlExpr::Tuple(items) => {
-                let items: Vec<SqlExpr> = items.iter().filter(|item| !self.is_group_window(item)).cloned().collect();
-                (!items.is_empty()).then_some(SqlExpr::Tuple(items))
+                let items = self.without_window(items);
+                return (!items.is_empty()).then_some(SqlExpr::Tuple(items));
             }
-            element => (!self.is_group_window(element)).then(|| element.clone()),
-        };
-        elements.iter().filter_map(kept).collect()
+            SqlExpr::GroupingSets(sets) => SqlExpr::GroupingSets(parts(sets)),
+            SqlExpr::Rollup(all) => SqlExpr::Rollup(parts(all)),
+            SqlExpr::Cube(all) => SqlExpr::Cube(parts(all)),
+            element => return (!self.is_group_window(element)).then(|| element.clone()),
+        })
     }
 
     /// The group window among the elements of a GROUP BY. Its columns will follow those of FROM.
     pub(super) fn group_window(&self, group_by: GroupBy<'_>, from: &Relation) -> Result<Option<GroupWindow>> {
         let GroupBy::Elements(elements) = group_by else { return Ok(None) };
-        for set in elements.iter().filter(|element| is_grouping_set(element)) {
-            if let Some(window) = keys_of(set).find(|key| self.is_group_window(key)) {
-                let error = Error::unsupported("a group window within GROUPING SETS, CUBE or ROLLUP");
-                return Err(error.with_hint("write it beside them: GROUP BY TUMBLE(…), ROLLUP(…)").at_node(window));
-            }
-        }
-        let mut windows = elements.iter().flat_map(composite_parts).filter(|key| self.is_group_window(key));
+        let mut windows = elements.iter().flat_map(keys_of).filter(|key| self.is_group_window(key));
         let Some(key) = windows.next() else { return Ok(None) };
-        if let Some(second) = windows.next() {
+        self.check_in_all_sets(elements, key)?;
+        let is_within = elements.iter().any(is_grouping_set);
+        if let Some(second) = windows.find(|second| !is_within || *second != key) {
             let error = Error::new(ErrorKind::Grouping, "GROUP BY takes one window");
             return Err(error.with_hint("group by a window in a subquery, then by the other one").at_node(second));
         }
@@ -132,6 +135,17 @@ impl Binder<'_> {
         let call = call_parts(signature.name, &function.args)?;
         let (kind, time) = self.bound_window(signature, &call, &from.scope, "GROUP BY").at_node(key)?;
         Ok(Some(GroupWindow { kind, time, first: from.plan.schema().len() }))
+    }
+
+    /// A window is a part of each grouping set: rows of a set without it would be groups that never end.
+    fn check_in_all_sets(&self, elements: &[SqlExpr], window: &SqlExpr) -> Result<()> {
+        let mut keys = vec![window.clone()];
+        let sets = sets_of(elements, &mut |key| Ok(place_of(&mut keys, key)))?;
+        if sets.iter().all(|set| set.contains(&0)) {
+            return Ok(());
+        }
+        let error = Error::unsupported("a group window that is not in all grouping sets");
+        Err(error.with_hint("write it beside them: GROUP BY TUMBLE(…), ROLLUP(…)").at_node(window))
     }
 
     /// A window as the arguments of a call describe it.

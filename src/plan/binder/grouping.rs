@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr as SqlExpr, GroupByExpr};
+use sqlparser::ast::{Array as SqlArray, Expr as SqlExpr, GroupByExpr};
 
 use super::grouping_sets::{self, BoundGrouping, GroupingSet, following_nulls, is_same_key};
 use super::outer::OUTER_BASE;
@@ -40,9 +40,16 @@ impl<'e> GroupBy<'e> {
             GroupByExpr::Expressions(exprs, _) => match exprs.as_slice() {
                 [] => Ok(GroupBy::None),
                 [SqlExpr::Tuple(items)] if items.is_empty() => Ok(GroupBy::Elements(&[])),
+                // DISTINCT.
+                [SqlExpr::Array(SqlArray { elem, named: false })] => Ok(GroupBy::Elements(elem)),
                 exprs => Ok(GroupBy::Elements(exprs)),
             },
         }
+    }
+
+    /// GROUP BY DISTINCT: of equal grouping sets there is one.
+    pub fn is_distinct(group_by: &GroupByExpr) -> bool {
+        matches!(group_by, GroupByExpr::Expressions(exprs, _) if matches!(exprs.as_slice(), [SqlExpr::Array(array)] if !array.named))
     }
 
     /// Whether there are elements, which also make the group of all rows be there only when there are rows.
@@ -200,6 +207,7 @@ impl Grouping {
                 args: aggregate.args.iter().map(position).collect(),
                 arg_types: aggregate.args.iter().map(Expr::data_type).collect(),
                 distinct: aggregate.distinct,
+                order: aggregate.order,
                 filter: aggregate.filter.as_ref().map(position),
                 data_type: aggregate.data_type,
                 name: format!("EXPR${number}"),

@@ -3,7 +3,7 @@
 //! Each element of GROUP BY stands for a list of sets; those of all elements are combined, each with each. A set that comes twice makes
 //! its groups twice, told apart by GROUP_ID.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sqlparser::ast::{self, Expr as SqlExpr};
 
@@ -84,6 +84,13 @@ fn sets_of_element(element: &SqlExpr, key: &mut dyn FnMut(&SqlExpr) -> Result<us
     }
 }
 
+/// The sets without those that come again.
+pub(super) fn different(sets: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    let mut seen = HashSet::new();
+    let is_new = |set: &Vec<usize>| seen.insert(set.iter().copied().collect::<BTreeSet<usize>>());
+    sets.into_iter().filter(is_new).collect()
+}
+
 fn check_count(sets: usize) -> Result<()> {
     if sets <= SETS_MAX {
         return Ok(());
@@ -159,7 +166,8 @@ impl NulledKeys {
     }
 }
 
-fn place_of(known: &mut Vec<SqlExpr>, expr: &SqlExpr) -> usize {
+/// The number of an expression among those that are known, which it joins.
+pub(super) fn place_of(known: &mut Vec<SqlExpr>, expr: &SqlExpr) -> usize {
     known.iter().position(|other| other == expr).unwrap_or_else(|| {
         known.push(expr.clone());
         known.len() - 1

@@ -3,6 +3,7 @@
 //! Positional, as in Calcite: a [`scope`](self) maps names to columns, expressions refer to columns by index, every operator
 //! and function is typed by the registry. No clause is skipped: what is not supported is an error that names it.
 
+mod aggregate;
 mod call;
 mod context;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod late_rows;
 mod lateral;
 mod like;
 mod literal;
+mod matching;
 mod operator;
 mod outer;
 mod over;

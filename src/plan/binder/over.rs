@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, Expr as SqlExpr, NullTreatment, WindowType};
 
+use super::aggregate::{TypedCall, no_null_treatment};
 use super::expression::ExprBinder;
 use super::function::Call;
 use super::parts::{OVER_BASE, Stage};
@@ -24,12 +25,10 @@ const WITHOUT_ARGUMENTS: [&str; 5] = ["ROW_NUMBER", "RANK", "DENSE_RANK", "PERCE
 
 /// A call with all that may stand between its name and OVER.
 pub(super) struct OverParts<'e> {
-    /// Arguments and DISTINCT.
+    /// Arguments, DISTINCT, ORDER BY, IGNORE NULLS.
     pub call: Call<'e>,
     /// FILTER (WHERE …).
     pub filter: Option<&'e SqlExpr>,
-    /// IGNORE NULLS or RESPECT NULLS.
-    pub nulls: Option<NullTreatment>,
 }
 
 /// Whether a function goes with OVER only.
@@ -46,6 +45,8 @@ pub(super) struct BoundOver {
     pub args: Vec<Expr>,
     /// DISTINCT.
     pub distinct: bool,
+    /// ORDER BY within the call: keys by their positions among the arguments.
+    pub arg_order: Vec<SortKey>,
     /// FILTER (WHERE …).
     pub filter: Option<Expr>,
     /// Result type.
@@ -98,27 +99,31 @@ impl ExprBinder<'_, '_> {
     }
 
     fn bind_over(&mut self, written: &str, parts: &OverParts<'_>, over: &WindowType) -> Result<BoundOver> {
-        let name = with_nulls(&written.to_uppercase(), parts.nulls)?;
+        let name = with_nulls(&written.to_uppercase(), parts.call.nulls)?;
         let named: Vec<ast::NamedWindowDefinition> = self.parts.named_windows.clone();
         let clauses = window_clauses(over, &named, 0)?;
         let partition = self.bind_all(clauses.partition_by)?;
         let order: Vec<(Expr, SortKey)> =
             clauses.order_by.iter().map(|key| Ok((self.bind(&key.expr)?, sort_key(0, key)?))).collect::<Result<_>>()?;
-        let filter = parts.filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
+        let mut filter = parts.filter.map(|filter| self.bind_condition(filter, "the condition of FILTER")).transpose()?;
         let is_place = PLACE_FUNCTIONS.contains(&name.as_str());
         let frame = match clauses.frame {
             _ if is_place => OverFrame::ROWS_TO_CURRENT,
             frame => self.frame(frame, &order)?,
         };
         // A frame that leaves its row out can be empty, as a filter can leave none.
-        let has_rows = filter.is_none() && frame.has_its_row();
-        let (args, data_type) = self.over_function(&name, written, &parts.call, has_rows)?;
+        let leaves_nulls_out = name == "ARRAY_AGG" && parts.call.nulls == Some(NullTreatment::IgnoreNulls);
+        let has_rows = filter.is_none() && !leaves_nulls_out && frame.has_its_row();
+        let TypedCall { args, order: arg_order, data_type } = self.over_function(&name, written, &parts.call, has_rows)?;
+        if leaves_nulls_out {
+            filter = self.not_null_and(&args[0], filter)?;
+        }
         let distinct = parts.call.distinct;
         let function = match self.binder.cx.functions.user(&name) {
             Some(user) => user.name().to_string(),
             None => name,
         };
-        let bound = BoundOver { function, args, distinct, filter, data_type, partition, order, frame };
+        let bound = BoundOver { function, args, distinct, arg_order, filter, data_type, partition, order, frame };
         if !is_place {
             return Ok(bound);
         }
@@ -138,13 +143,18 @@ impl ExprBinder<'_, '_> {
     }
 
     /// Arguments and result type of the function. `has_rows`: there is always a row that it looks at.
-    fn over_function(&mut self, name: &str, written: &str, call: &Call<'_>, has_rows: bool) -> Result<(Vec<Expr>, DataType)> {
+    fn over_function(&mut self, name: &str, written: &str, call: &Call<'_>, has_rows: bool) -> Result<TypedCall> {
+        let of_places = |args, kind| TypedCall { args, order: Vec::new(), data_type: DataType::not_null(kind) };
+        if PLACE_FUNCTIONS.contains(&name) && !call.order.is_empty() {
+            let error = Error::new(ErrorKind::Syntax, format!("ORDER BY does not go among the arguments of {written}"));
+            return Err(error.with_hint("its rows are ordered by the ORDER BY of OVER"));
+        }
         if WITHOUT_ARGUMENTS.contains(&name) {
             if !call.args.is_empty() {
                 return Err(Error::new(ErrorKind::InvalidArgument, format!("{name} takes no arguments")));
             }
             let is_share = matches!(name, "PERCENT_RANK" | "CUME_DIST");
-            return Ok((Vec::new(), DataType::not_null(if is_share { TypeKind::Double } else { TypeKind::BigInt })));
+            return Ok(of_places(Vec::new(), if is_share { TypeKind::Double } else { TypeKind::BigInt }));
         }
         if name == "NTILE" {
             let args = self.arguments(name, call)?;
@@ -156,7 +166,7 @@ impl ExprBinder<'_, '_> {
             if !is_count {
                 return Err(Error::new(ErrorKind::InvalidArgument, "NTILE takes one constant number of buckets, from 1 on"));
             }
-            return Ok((args, DataType::not_null(TypeKind::BigInt)));
+            return Ok(of_places(args, TypeKind::BigInt));
         }
         // What leaves NULLs out is typed like what does not.
         let registered = if is_away(name) { name.trim_end_matches("_IGNORE_NULLS") } else { name };
@@ -166,11 +176,7 @@ impl ExprBinder<'_, '_> {
                 None => self.binder.unknown_function(written),
             });
         };
-        let args = if call.is_star(name) { Vec::new() } else { self.arguments(name, call)? };
-        function.bind(args, call.distinct, has_rows).map_err(|error| match error.hint() {
-            Some(_) => error,
-            None => error.with_hint(super::call::usage(function.signatures())),
-        })
+        self.typed_call(function.as_ref(), call, has_rows)
     }
 }
 
@@ -182,10 +188,8 @@ fn with_nulls(name: &str, nulls: Option<NullTreatment>) -> Result<String> {
         | ("NTH_VALUE" | "LAG" | "LEAD", Some(NullTreatment::RespectNulls)) => name.to_string(),
         ("FIRST_VALUE" | "LAST_VALUE", Some(NullTreatment::RespectNulls)) => format!("{name}_RESPECT_NULLS"),
         ("NTH_VALUE" | "LAG" | "LEAD", Some(NullTreatment::IgnoreNulls)) => format!("{name}_IGNORE_NULLS"),
-        (_, Some(treatment)) => {
-            let error = Error::new(ErrorKind::Syntax, format!("{treatment} does not go with {name}"));
-            return Err(error.with_hint("it goes with FIRST_VALUE, LAST_VALUE, NTH_VALUE, LAG and LEAD"));
-        }
+        ("ARRAY_AGG", Some(_)) => name.to_string(),
+        (_, Some(treatment)) => return Err(no_null_treatment(name, treatment)),
     })
 }
 
@@ -221,8 +225,8 @@ struct Window {
 }
 
 /// The calls over a plan, a node for each window, and the column of each call. Keys and arguments that are no columns are computed
-/// first; the plan's own columns stay where they are.
-pub(super) fn apply(plan: LogicalPlan, overs: Vec<BoundOver>) -> (LogicalPlan, Vec<usize>) {
+/// first; the plan's own columns stay where they are. `ttl`: how long partitions are kept, where a hint says so.
+pub(super) fn apply(plan: LogicalPlan, overs: Vec<BoundOver>, ttl: Option<u64>) -> (LogicalPlan, Vec<usize>) {
     let width = plan.schema().len();
     let mut computed: Vec<Expr> = Vec::new();
     let mut position = |expr: &Expr| match expr {
@@ -237,12 +241,14 @@ pub(super) fn apply(plan: LogicalPlan, overs: Vec<BoundOver>) -> (LogicalPlan, V
             order_keys: over.order.iter().map(|(expr, key)| SortKey { column: position(expr), ..key.clone() }).collect(),
             calls: Vec::new(),
             limit: None,
+            ttl,
         };
         let call = AggregateCall {
             function: over.function.clone(),
             args: over.args.iter().map(&mut position).collect(),
             arg_types: over.args.iter().map(Expr::data_type).collect(),
             distinct: over.distinct,
+            order: over.arg_order.clone(),
             filter: over.filter.as_ref().map(&mut position),
             data_type: over.data_type.clone(),
             name: String::new(),

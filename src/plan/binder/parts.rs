@@ -8,7 +8,7 @@ use super::grouping_sets::{BoundGrouping, NulledKeys};
 use super::over::BoundOver;
 use super::subquery::Subquery;
 use crate::error::Span;
-use crate::expr::Expr;
+use crate::expr::{Expr, SortKey};
 use crate::types::DataType;
 
 /// Columns from here on stand for calls of GROUPING and its like.
@@ -41,6 +41,8 @@ pub(super) struct BoundAggregate {
     pub args: Vec<Expr>,
     /// DISTINCT.
     pub distinct: bool,
+    /// ORDER BY within the call: keys by their positions among the arguments.
+    pub order: Vec<SortKey>,
     /// FILTER (WHERE …).
     pub filter: Option<Expr>,
     /// Result type.

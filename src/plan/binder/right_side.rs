@@ -100,6 +100,7 @@ impl Binder<'_> {
                 arg_types: args.iter().map(Expr::data_type).collect(),
                 args: column.iter().copied().collect(),
                 distinct: false,
+                order: Vec::new(),
                 filter: None,
                 data_type,
                 name: format!("$a{at}"),

@@ -95,7 +95,10 @@ impl<'a> Binder<'a> {
         let items = self.select_items(select, &from, grouped, &mut parts)?;
         let keys = match group_by {
             GroupBy::None => None,
-            GroupBy::Elements(written) => Some(self.group_keys(written, &items, &from.scope, &mut parts)?),
+            GroupBy::Elements(written) => {
+                let distinct = GroupBy::is_distinct(&select.group_by);
+                Some(self.group_keys((written, distinct), &items, &from.scope, &mut parts)?)
+            }
             GroupBy::All => Some(all_keys(&items)),
         };
         let keys = match (keys, &parts.window) {
@@ -136,7 +139,7 @@ impl<'a> Binder<'a> {
         } else {
             plain(self, from.plan, &mut clauses, parts)?
         };
-        let plan = overs(plan, &mut clauses)?;
+        let plan = overs(plan, &mut clauses, ttl)?;
         Ok(project(plan, clauses, distinct.then_some(if is_aggregation { None } else { ttl }), ordering))
     }
 
@@ -197,8 +200,14 @@ impl<'a> Binder<'a> {
     }
 
     /// The keys of GROUP BY. A number or a name that is no column stands for an item of the select list; a number that
-    /// stands for none, or for an aggregate, is a constant, as in Flink.
-    fn group_keys(&self, written: &[SqlExpr], items: &[Alias], scope: &super::scope::Scope, parts: &mut Parts) -> Result<Keys> {
+    /// stands for none, or for an aggregate, is a constant, as in Flink. With DISTINCT there are no equal sets.
+    fn group_keys(
+        &self,
+        (written, distinct): (&[SqlExpr], bool),
+        items: &[Alias],
+        scope: &super::scope::Scope,
+        parts: &mut Parts,
+    ) -> Result<Keys> {
         let plain: Vec<Alias> = items.iter().filter(|item| is_plain(&item.expr)).cloned().collect();
         let mut keys: Vec<Expr> = Vec::with_capacity(written.len());
         let mut number = |expr: &SqlExpr| -> Result<usize> {
@@ -214,6 +223,7 @@ impl<'a> Binder<'a> {
             Ok(position_of(&mut keys, key))
         };
         let sets = grouping_sets::sets_of(&self.without_window(written), &mut number)?;
+        let sets = if distinct { grouping_sets::different(sets) } else { sets };
         let sets = grouping_sets::ordered(sets, keys.len())?;
         Ok(Keys { exprs: keys, sets, computed: Vec::new() })
     }
@@ -341,11 +351,11 @@ fn plain(binder: &Binder<'_>, input: LogicalPlan, clauses: &mut Clauses, parts: 
 }
 
 /// Puts the calls with OVER under the clauses, and QUALIFY above them.
-fn overs(input: LogicalPlan, clauses: &mut Clauses) -> Result<LogicalPlan> {
+fn overs(input: LogicalPlan, clauses: &mut Clauses, ttl: Option<u64>) -> Result<LogicalPlan> {
     if clauses.overs.is_empty() {
         return Ok(input);
     }
-    let (plan, columns) = over::apply(input, std::mem::take(&mut clauses.overs));
+    let (plan, columns) = over::apply(input, std::mem::take(&mut clauses.overs), ttl);
     clauses.map(&mut |expr| {
         Ok(expr.map_columns(&mut |index, data_type| {
             Expr::column(if (OVER_BASE..OUTER_BASE).contains(&index) { columns[index - OVER_BASE] } else { index }, data_type)

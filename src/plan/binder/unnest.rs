@@ -1,5 +1,6 @@
 //! UNNEST in FROM: what it takes, and the names of its columns.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sqlparser::ast::{self, FunctionArg, FunctionArgExpr, JoinConstraint, TableAlias, TableFactor};
@@ -19,15 +20,24 @@ use crate::types::{DataType, Field, Schema, TypeKind};
 
 /// `UNNEST(collection) [WITH ORDINALITY]` as written.
 struct Written<'e> {
-    collection: &'e ast::Expr,
+    collection: Cow<'e, ast::Expr>,
     ordinality: bool,
     alias: Option<&'e TableAlias>,
 }
 
-/// Whether a table function is UNNEST.
+/// Whether a table function is UNNEST, or one whose array is unnested.
 pub(super) fn is_unnest(name: &ast::ObjectName) -> bool {
-    let is_word = |part: &ast::Ident| part.quote_style.is_none() && part.value.eq_ignore_ascii_case("UNNEST");
-    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_word))
+    is_word(name, "UNNEST") || is_series(name)
+}
+
+/// GENERATE_SERIES, which gives its elements as rows: Flink does not have it.
+fn is_series(name: &ast::ObjectName) -> bool {
+    is_word(name, "GENERATE_SERIES")
+}
+
+fn is_word(name: &ast::ObjectName, word: &str) -> bool {
+    let is_it = |part: &ast::Ident| part.quote_style.is_none() && part.value.eq_ignore_ascii_case(word);
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_it))
 }
 
 impl Binder<'_> {
@@ -35,11 +45,11 @@ impl Binder<'_> {
     pub(super) fn unnest(&self, left: Relation, factor: &TableFactor, outer: bool, joined: Joined) -> Result<Relation> {
         let written = written(factor)?;
         let mut parts = Parts::default();
-        let collection = ExprBinder::new(self, &left.scope, "UNNEST", &mut parts).bind(written.collection)?;
+        let collection = ExprBinder::new(self, &left.scope, "UNNEST", &mut parts).bind(&written.collection)?;
         if !parts.input_subqueries.is_empty() {
-            return Err(Error::unsupported("a subquery in UNNEST").at_node(written.collection));
+            return Err(Error::unsupported("a subquery in UNNEST").at_node(&*written.collection));
         }
-        check_collection(&collection.data_type()).at_span(place(written.collection))?;
+        check_collection(&collection.data_type()).at_span(place(&written.collection))?;
         let spec =
             UnnestSpec { collection, is_call: false, outer, ordinality: written.ordinality, condition: None, kept: Vec::new() };
         self.unnested_relation(left, spec, written.alias, joined, factor)
@@ -119,18 +129,38 @@ fn check_collection(data_type: &DataType) -> Result<()> {
 }
 
 fn written(factor: &TableFactor) -> Result<Written<'_>> {
-    let TableFactor::Table { alias, args: Some(args), version, with_ordinality, sample, .. } = factor else {
+    let TableFactor::Table { name, alias, args: Some(args), version, with_ordinality, sample, .. } = factor else {
         return Err(Error::internal("no item of FROM that reads others"));
     };
     if version.is_some() || sample.is_some() || args.settings.is_some() {
         return Err(Error::unsupported("FOR SYSTEM_TIME AS OF and TABLESAMPLE of UNNEST").at_node(factor));
     }
+    let alias = alias.as_ref();
+    if is_series(name) {
+        let collection = Cow::Owned(series(name, args));
+        return Ok(Written { collection, ordinality: *with_ordinality, alias });
+    }
     match args.args.as_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(collection))] => {
-            Ok(Written { collection, ordinality: *with_ordinality, alias: alias.as_ref() })
+            Ok(Written { collection: Cow::Borrowed(collection), ordinality: *with_ordinality, alias })
         }
         _ => Err(Error::unsupported("UNNEST of more or less than one collection")
             .with_hint("write one UNNEST for each: UNNEST(a) AS t(x), UNNEST(b) AS u(y)")
             .at_node(factor)),
     }
+}
+
+/// The call whose array is unnested.
+fn series(name: &ast::ObjectName, args: &ast::TableFunctionArgs) -> ast::Expr {
+    let list = ast::FunctionArgumentList { duplicate_treatment: None, args: args.args.clone(), clauses: Vec::new() };
+    ast::Expr::Function(ast::Function {
+        name: name.clone(),
+        uses_odbc_syntax: false,
+        parameters: ast::FunctionArguments::None,
+        args: ast::FunctionArguments::List(list),
+        within_group: Vec::new(),
+        filter: None,
+        null_treatment: None,
+        over: None,
+    })
 }

@@ -3,7 +3,7 @@
 use super::LogicalPlan;
 use super::expr_text::{column_list, column_name, duration_text};
 use super::rules::{conjuncts, is_interval_join};
-use super::window_trace::{WindowTrace, trace};
+use super::window_trace::{WindowTrace, trace, trace_complete};
 use crate::expr::Expr;
 use crate::stream_graph::{RegularJoinSpec, WindowKind, WindowProperty};
 use crate::types::{DataType, Schema, TypeKind};
@@ -27,7 +27,7 @@ fn collect(plan: &LogicalPlan, find: &dyn Fn(&LogicalPlan) -> Option<String>, no
 /// A join of windows that equates a bound of them, and is no window join all the same.
 fn no_window_join(plan: &LogicalPlan) -> Option<String> {
     let LogicalPlan::RegularJoin { left, right, spec, .. } = plan else { return None };
-    let (of_left, of_right) = (trace(left)?, trace(right)?);
+    let (of_left, of_right) = (trace_complete(left)?, trace_complete(right)?);
     let equates = |property| is_equated(spec, &of_left, &of_right, property);
     let why = match (equates(WindowProperty::Start), equates(WindowProperty::End)) {
         (false, false) => return None,

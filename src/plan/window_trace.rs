@@ -16,8 +16,10 @@ pub struct WindowTrace {
     pub time_type: DataType,
     /// Where the columns are whose values each have sessions of their own; none for one that is not among the output columns.
     pub session_keys: Vec<Option<usize>>,
-    /// When its aggregation shows results besides at its end, where a hint says so.
+    /// When its aggregation shows results besides at its end: where a hint says so, or where the aggregation below that made its rows does.
     pub emit: Option<EmitStrategy>,
+    /// Whether its rows are changed before its end or after it: then no more than an aggregation by its bounds can tell when it is over.
+    pub is_updated: bool,
 }
 
 impl WindowTrace {
@@ -38,6 +40,11 @@ impl WindowTrace {
     }
 }
 
+/// The same of rows that do not change any more: those of a window are complete when it ends.
+pub fn trace_complete(plan: &LogicalPlan) -> Option<WindowTrace> {
+    trace(plan).filter(|window| !window.is_updated)
+}
+
 /// Traces the window of a plan's rows; none when they carry none.
 pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
     match plan {
@@ -45,10 +52,9 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
             let own = [WindowProperty::Start, WindowProperty::End, WindowProperty::Time].map(Some);
             let columns = input.schema().fields.iter().map(|_| None).chain(own).collect();
             let session_keys = window.partition_keys.iter().copied().map(Some).collect();
-            Some(WindowTrace { columns, kind: window.kind, time_type: window.time_type.clone(), session_keys, emit: window.emit })
+            let (kind, time_type, emit) = (window.kind, window.time_type.clone(), window.emit);
+            Some(WindowTrace { columns, kind, time_type, session_keys, emit, is_updated: false })
         }
-        // What is updated later is in no window that could end: what follows takes it as a changing table.
-        LogicalPlan::WindowAggregate { spec, .. } if spec.emit.is_some() => None,
         LogicalPlan::WindowAggregate { input, spec, .. } => {
             let plain = spec.keys.len() + spec.aggregates.len();
             let columns = std::iter::repeat_n(None, plain).chain(spec.properties.iter().copied().map(Some)).collect();
@@ -57,7 +63,14 @@ pub fn trace(plan: &LogicalPlan) -> Option<WindowTrace> {
                 WindowSource::Attached { time_type, .. } => (trace(input)?.kind, time_type.clone()),
             };
             let session_keys = if kind.is_session() { (0..spec.keys.len()).map(Some).collect() } else { Vec::new() };
-            Some(WindowTrace { columns, kind, time_type, session_keys, emit: None })
+            let is_updated = spec.emit.is_some();
+            // Sessions grow together, and what the clock ends is over everywhere at once: what follows takes them as a changing table.
+            if is_updated && (kind.is_session() || time_type.is_proctime()) {
+                return None;
+            }
+            // The delays are over when the rows come.
+            let emit = spec.emit.map(EmitStrategy::without_delay);
+            Some(WindowTrace { columns, kind, time_type, session_keys, emit, is_updated })
         }
         LogicalPlan::WindowJoin { left, right, spec, .. } => trace_join(left, right, spec),
         LogicalPlan::Unnest { input, spec, .. } => {
@@ -112,5 +125,5 @@ fn trace_join(left: &LogicalPlan, right: &LogicalPlan, spec: &WindowJoinSpec) ->
     // Those of the left side: the sessions of the right side are the same ones.
     let place = |column: usize| spec.output.iter().position(|output| *output == column);
     let session_keys = moved(&left.session_keys, place);
-    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type, session_keys, emit: None })
+    Some(WindowTrace { columns, kind: left.kind, time_type: left.time_type, session_keys, emit: None, is_updated: false })
 }

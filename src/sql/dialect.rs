@@ -303,7 +303,6 @@ pub(super) const PLAIN_WORDS: &[Keyword] = &[
     Keyword::PRIOR,
     Keyword::REGEXP,
     Keyword::RENAME,
-    Keyword::RLIKE,
     Keyword::SAFE_CAST,
     Keyword::SAMPLE,
     Keyword::SEMI,

@@ -68,8 +68,10 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
 
 /// Whether the next token is the first of the elements of a GROUP BY.
 fn is_after_group_by(parser: &Parser) -> bool {
-    let is = |token: &Token, word: &str| matches!(token, Token::Word(found) if found.value.eq_ignore_ascii_case(word));
-    is(&parser.get_current_token().token, "BY") && is(&parser.get_previous_token().token, "GROUP")
+    let before = (0..parser.index()).rev().map(|at| &parser.token_at(at).token);
+    let mut words = before.filter(|token| !matches!(token, Token::Whitespace(_)));
+    let mut is = |word: &str| matches!(words.next(), Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word));
+    is("BY") && is("GROUP")
 }
 
 /// `(a, (b, c), (), ROLLUP(d))`: the elements of grouping sets that stand within others, where sqlparser looks for a function.

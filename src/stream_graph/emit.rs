@@ -24,6 +24,12 @@ pub struct LateFire {
 }
 
 impl EmitStrategy {
+    /// The same, with each batch.
+    pub fn without_delay(self) -> Self {
+        let late = self.late.map(|late| LateFire { delay_ms: 0, ..late });
+        EmitStrategy { early_delay_ms: self.early_delay_ms.map(|_| 0), late }
+    }
+
     /// How far event time may have passed the end of a window for its rows to count, in milliseconds.
     pub fn allowed_lateness_ms(&self) -> i64 {
         self.late.map_or(0, |late| late.allowed_lateness_ms)

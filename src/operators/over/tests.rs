@@ -133,7 +133,7 @@ fn rows_behind_the_last_rank_are_forgotten_where_rows_only_come() {
                 if function == "RANK" { 2 } else { 3 }
             );
             pushed(&mut *ranks, &["+I a 10 1"]);
-            let rows = snapshot(&mut *ranks)[0].rows().unwrap().len();
+            let rows: usize = snapshot(&mut *ranks)[0].rows().unwrap().iter().map(|rows| rows.num_rows()).sum();
             assert_eq!(rows, kept, "{function} {retracts}");
             assert_eq!(pushed(&mut *ranks, &["+I a 6 1"]), [""; 0]);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::expressions::{conjuncts, filtered, is_deterministic, substitute};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{CastMode, Expr};
-use crate::plan::window_trace::trace;
+use crate::plan::window_trace::trace_complete;
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{AttachedWindow, OverSpec, RankEnd, RankRange, RankSpec, WindowProperty};
 use crate::types::{Schema, SchemaRef, TypeKind, Value};
@@ -211,7 +211,7 @@ pub(super) fn of_window(plan: LogicalPlan) -> LogicalPlan {
 
 /// The window that the input's rows carry, when the partition has both of its bounds.
 fn attached_window(input: &LogicalPlan, partition_keys: &[usize]) -> Option<AttachedWindow> {
-    let window = trace(input)?;
+    let window = trace_complete(input)?;
     let of = |property| partition_keys.iter().copied().find(|key| window.columns[*key] == Some(property));
     let (start, end) = (of(WindowProperty::Start)?, of(WindowProperty::End)?);
     Some(AttachedWindow { start, end, time_type: window.time_type })

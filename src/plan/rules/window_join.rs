@@ -7,7 +7,7 @@ use super::expressions::conjuncts;
 use super::join_condition::equi_join;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::plan::window_trace::{WindowTrace, trace};
+use crate::plan::window_trace::{WindowTrace, trace_complete};
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{WindowColumns, WindowJoinSpec, WindowProperty};
 
@@ -55,7 +55,7 @@ struct Windows {
 
 impl Windows {
     fn of(left: &LogicalPlan, right: &LogicalPlan) -> Option<Windows> {
-        let (left, right) = (trace(left)?, trace(right)?);
+        let (left, right) = (trace_complete(left)?, trace_complete(right)?);
         let alike = left.kind == right.kind
             && left.time_type.kind == right.time_type.kind
             && left.time_type.is_rowtime() == right.time_type.is_rowtime();

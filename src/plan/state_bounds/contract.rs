@@ -62,7 +62,14 @@ fn kept(spec: &OperatorSpec, plan: &LogicalPlan, changelog: &Changelog, cx: &Pla
             kept.extend(values_of(aggregates, columns, inputs[0], *input_retracts, &size_of(0)).map(|state| (0, state)));
             kept
         }
-        OperatorSpec::WindowAggregate(spec) => vec![(0, state("groups of windows", until(window_end(&spec.window))))],
+        OperatorSpec::WindowAggregate(spec) => {
+            let allowed_ms = spec.emit.map_or(0, |emit| emit.allowed_lateness_ms());
+            let when = match allowed_ms {
+                0 => window_end(&spec.window),
+                ms => format!("event time is {} past the end of the window", duration_text(ms)),
+            };
+            vec![(0, state("groups of windows", until(when)))]
+        }
         OperatorSpec::WindowTableFunction(window) if window.kind.is_session() => {
             vec![(0, state("rows of sessions", until(window_end(&WindowSource::Assigned(window.clone())))))]
         }

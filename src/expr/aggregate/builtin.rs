@@ -153,10 +153,14 @@ const BUILTINS: &[(Builtin, &str, &str)] = &[
     (Builtin::VarPop, "VAR_POP", "VAR_POP(<NUMERIC>)"),
     (Builtin::VarSamp, "VAR_SAMP", "VAR_SAMP(<NUMERIC>)"),
     (Builtin::Collect, "COLLECT", "COLLECT(<ANY>)"),
-    (Builtin::ListAgg, "LISTAGG", "LISTAGG(<CHARACTER>)\nLISTAGG(<CHARACTER>, <CHARACTER_LITERAL>)"),
-    (Builtin::ArrayAgg, "ARRAY_AGG", "ARRAY_AGG(<ANY>)"),
-    (Builtin::JsonArrayAgg, "JSON_ARRAYAGG", "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])"),
-    (Builtin::JsonArrayAggNulls, "JSON_ARRAYAGG_NULL_ON_NULL", "JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])"),
+    (Builtin::ListAgg, "LISTAGG", "LISTAGG(<CHARACTER> [, <CHARACTER_LITERAL>]) [WITHIN GROUP (ORDER BY <COMPARABLE> [, ...])]"),
+    (Builtin::ArrayAgg, "ARRAY_AGG", "ARRAY_AGG(<ANY> [{IGNORE | RESPECT} NULLS] [ORDER BY <COMPARABLE> [, ...]])"),
+    (Builtin::JsonArrayAgg, "JSON_ARRAYAGG", "JSON_ARRAYAGG(<ANY> [ORDER BY <COMPARABLE> [, ...]] [{NULL | ABSENT} ON NULL])"),
+    (
+        Builtin::JsonArrayAggNulls,
+        "JSON_ARRAYAGG_NULL_ON_NULL",
+        "JSON_ARRAYAGG(<ANY> [ORDER BY <COMPARABLE> [, ...]] [{NULL | ABSENT} ON NULL])",
+    ),
     (Builtin::JsonObjectAgg, "JSON_OBJECTAGG", "JSON_OBJECTAGG([KEY] <STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])"),
     (
         Builtin::JsonObjectAggAbsent,

@@ -27,6 +27,7 @@ mod tidy;
 pub mod types;
 
 pub use arrow;
+pub use chrono;
 pub use client::{
     Accumulator, AggregateFn, ChangeBatch, EmbeddedTable, JobHandle, Merge, Outcome, Retract, RowStream, Rows, ScalarFn, Session,
     SessionBuilder, StatementResult, TableFn, WatermarkLine, WatermarkReport,

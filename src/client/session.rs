@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::embedded::register;
 use super::engine::Engine;
 use super::explain::{self, ExplainFormat};
 use super::flush::{FollowedTables, FollowingJob};
@@ -21,7 +22,7 @@ use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptio
 use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS, STATE_UNBOUNDED};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
-use crate::expr::{self, FunctionRegistry, ScalarFunction, UserFunction};
+use crate::expr::{self, AggregateFunction, FunctionRegistry, ScalarFunction, TableFunction, UserFunction};
 use crate::job_graph;
 use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
@@ -92,7 +93,19 @@ impl SessionBuilder {
 
     /// A scalar function of the program, to be called from SQL by its name. [`Session::register_function`] adds more later.
     pub fn scalar_function(self, function: impl ScalarFunction + 'static) -> Result<Self> {
-        self.functions.register_user(UserFunction::Scalar(Arc::new(function)))?;
+        register(&self.functions, UserFunction::Scalar(Arc::new(function)))?;
+        Ok(self)
+    }
+
+    /// A table function of the program, to be called in FROM by its name. [`Session::register_table_function`] adds more later.
+    pub fn table_function(self, function: impl TableFunction + 'static) -> Result<Self> {
+        register(&self.functions, UserFunction::Table(Arc::new(function)))?;
+        Ok(self)
+    }
+
+    /// An aggregate function of the program. [`Session::register_aggregate_function`] adds more later.
+    pub fn aggregate_function(self, function: impl AggregateFunction + 'static) -> Result<Self> {
+        register(&self.functions, UserFunction::Aggregate(Arc::new(function)))?;
         Ok(self)
     }
 

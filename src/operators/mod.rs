@@ -38,7 +38,7 @@ mod state_tests;
 mod state_ttl;
 mod temporal_sort;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod time_join;
 mod touched;
 mod unnest;

@@ -15,7 +15,7 @@ impl StatementParser<'_, '_> {
         let span = self.p.next_span();
         if self.p.eat("AS") {
             return Err(Error::unsupported("CREATE FUNCTION … AS a class").at(span).with_hint(
-                "write what it computes: CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1; a program registers functions of its own",
+                "write what it computes: CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1; or register it from a Rust program: Session::register_function, register_table_function, register_aggregate_function",
             ));
         }
         let no_params = self.p.at_token(&Token::LParen) && self.p.peek_nth_token_ref(1).token == Token::RParen;

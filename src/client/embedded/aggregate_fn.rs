@@ -209,6 +209,6 @@ impl Session {
     /// Registers an aggregate function of the program, to be called from SQL by its name in any case, by all statements from now on. A
     /// name that is taken, by a built-in function too, is an error.
     pub fn register_aggregate_function(&self, function: impl AggregateFunction + 'static) -> Result<()> {
-        self.engine.functions.register_user(UserFunction::Aggregate(Arc::new(function)))
+        super::register(&self.engine.functions, UserFunction::Aggregate(Arc::new(function)))
     }
 }

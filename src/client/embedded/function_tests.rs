@@ -9,8 +9,8 @@ use futures::executor::block_on;
 use super::*;
 use crate::client::{Outcome, Session};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::TableRows;
-use crate::types::{DataType, TypeKind};
+use crate::expr::{Expr, TableRows, builtin_functions};
+use crate::types::{DataType, TypeKind, Value};
 
 /// Sessions that differ in what no answer may depend on.
 pub(super) fn sessions() -> Vec<Session> {
@@ -84,6 +84,8 @@ fn the_rows_of_a_table_function_come_with_the_row_that_they_are_made_of() {
         assert_eq!(rows(&session, "SELECT word FROM TABLE(words('a b')) AS w WHERE length = 1"), ["a", "b"]);
         assert_eq!(sorted(&session, "SELECT w.n + v.n FROM range(2) AS w, TABLE(range(1)) AS v"), ["0", "1"]);
         assert_eq!(rows(&session, "SELECT COUNT(*) FROM TABLE(range(50000))"), ["50000"]);
+        let many = "SELECT COUNT(*), SUM(a.n), SUM(b.n) FROM TABLE(range(3000)) AS a, LATERAL TABLE(range(MOD(a.n, 4))) AS b";
+        assert_eq!(rows(&session, many), ["4500 6751500 3000"]);
     }
 }
 
@@ -110,7 +112,7 @@ fn range_named(name: &str) -> TableFn {
 }
 
 #[test]
-fn a_call_means_the_form_of_its_types_else_the_first_that_it_can_be_cast_to() {
+fn a_call_means_the_form_of_its_types_else_the_nearest() {
     let session = Session::new();
     let twice = ScalarFn::rows::<(i32,), i64>("twice", |(n,)| 2 * i64::from(n))
         .or(ScalarFn::rows::<(f64,), f64>("", |(n,)| 2.0 * n))
@@ -196,6 +198,40 @@ fn calls_where_they_do_not_belong_say_where_they_do() {
     );
     let right = error(&session, &format!("SELECT * FROM {LINES} RIGHT JOIN LATERAL TABLE(words(line)) ON TRUE"));
     assert_eq!(right.kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn dates_and_times_are_those_of_chrono() {
+    use crate::chrono::{DateTime, Days, NaiveDate, NaiveDateTime, TimeDelta, Utc};
+    let session = Session::new();
+    let next = ScalarFn::rows::<(NaiveDate,), Option<NaiveDate>>("next", |(day,)| day.checked_add_days(Days::new(1)))
+        .or(ScalarFn::rows::<(NaiveDateTime,), NaiveDateTime>("", |(time,)| time + TimeDelta::microseconds(1)))
+        .or(ScalarFn::rows::<(DateTime<Utc>,), DateTime<Utc>>("", |(time,)| time + TimeDelta::hours(1)));
+    session.register_function(next).unwrap();
+    let sql = "SELECT next(DATE '2024-02-28'), next(TIMESTAMP '1969-12-31 23:59:59.9'), next(TO_TIMESTAMP_LTZ(0, 3)), next(CAST(NULL AS DATE))";
+    assert_eq!(rows(&session, sql), ["2024-02-29 1969-12-31 23:59:59.900001 1970-01-01 01:00:00.000000 <NULL>"]);
+}
+
+#[test]
+fn a_graph_names_functions_that_another_process_may_lack() {
+    let session = session_of_words();
+    let call = crate::expr::table_call(session.engine.functions.table("words").unwrap().as_ref(), vec![]);
+    assert!(call.is_err(), "it takes an argument");
+    let text = Expr::literal(Value::Null, DataType::string());
+    let call = crate::expr::table_call(session.engine.functions.table("words").unwrap().as_ref(), vec![text]).unwrap();
+    let sent: Expr = serde_json::from_str(&serde_json::to_string(&call).unwrap()).unwrap();
+    assert!(crate::expr::compile(&sent, &session.engine.functions).is_ok());
+    let missing = crate::expr::compile(&sent, &builtin_functions()).unwrap_err();
+    assert_eq!((missing.kind(), missing.message()), (ErrorKind::UndefinedFunction, "function \"words\" not found"));
+    assert!(missing.hint().unwrap().contains("register it before the job starts"));
+}
+
+#[test]
+fn words_of_sql_are_no_names() {
+    for name in ["row_number", "GROUPING", "session_start", "json_value", "Row"] {
+        let refused = Session::new().register_function(ScalarFn::rows::<(i64,), i64>(name, |(n,)| n)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::DuplicateObject, "{refused}");
+    }
 }
 
 fn session_of_words() -> Session {

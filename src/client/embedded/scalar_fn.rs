@@ -92,8 +92,8 @@ impl ScalarFn {
         ScalarFn { overloads: Overloads::new(name, signature, Form { result, kernel }), deterministic: true }
     }
 
-    /// The same function for other arguments, as `other` has it. A call means the form of just its types, else the first whose types
-    /// they can be cast to.
+    /// The same function for other arguments, as `other` has it. A call means the form of just its types, else the one that needs the
+    /// fewest casts, else the first.
     pub fn or(self, other: ScalarFn) -> Self {
         ScalarFn { overloads: self.overloads.or(other.overloads), deterministic: self.deterministic && other.deterministic }
     }
@@ -149,6 +149,6 @@ impl Session {
     /// Registers a scalar function of the program, to be called from SQL by its name in any case, by all statements from now on. A name
     /// that is taken, by a built-in function too, is an error.
     pub fn register_function(&self, function: impl ScalarFunction + 'static) -> Result<()> {
-        self.engine.functions.register_user(UserFunction::Scalar(Arc::new(function)))
+        super::register(&self.engine.functions, UserFunction::Scalar(Arc::new(function)))
     }
 }

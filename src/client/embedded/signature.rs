@@ -1,5 +1,7 @@
 //! How functions of the program are called: the types of their arguments, and which of several forms a call means.
 
+use std::mem::discriminant;
+
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType as ArrowType;
 
@@ -46,8 +48,12 @@ impl Signature {
         args.iter().zip(&self.params).any(|(arg, param)| param.strict && arg.data_type().nullable)
     }
 
-    fn is_exact(&self, args: &[Expr]) -> bool {
-        args.len() == self.params.len() && args.iter().zip(&self.params).all(|(arg, param)| param.is_same(&arg.data_type()))
+    /// How many arguments are of another type, and how many of another kind of type: DECIMAL(3, 1) and DECIMAL(9, 2) are of one.
+    fn distance(&self, args: &[Expr]) -> (usize, usize) {
+        let types = args.iter().map(Expr::data_type).zip(&self.params);
+        let is_other = |(given, param): &(DataType, &Param)| discriminant(&given.kind) != discriminant(&param.kind);
+        let others: Vec<_> = types.filter(|(given, param)| !param.is_same(given)).collect();
+        (others.iter().filter(|pair| is_other(pair)).count(), others.len())
     }
 
     /// The arguments, cast to what it takes; none = it does not take them.
@@ -117,11 +123,11 @@ impl<T> Overloads<T> {
         &self.signatures
     }
 
-    /// The form that a call means, and the arguments as it takes them: the one of just these types, else the first that they can be
-    /// cast to.
+    /// The form that a call means, and the arguments as it takes them: of those that take them the one that is nearest, which is the
+    /// one of just these types where there is one; of several the first.
     pub(super) fn bind(&self, args: &[Expr]) -> Result<(&Signature, &T, Vec<Expr>)> {
-        let exact = self.forms.iter().filter(|(signature, _)| signature.is_exact(args));
-        let bound = exact.chain(&self.forms).find_map(|(signature, form)| Some((signature, form, signature.accept(args)?)));
+        let accepting = self.forms.iter().filter_map(|(signature, form)| Some((signature, form, signature.accept(args)?)));
+        let bound = accepting.min_by_key(|(signature, ..)| signature.distance(args));
         bound.ok_or_else(|| {
             let given: Vec<String> = args.iter().map(|arg| arg.data_type().regular().to_string()).collect();
             let message = format!("function {} does not take arguments of type ({})", self.name, given.join(", "));

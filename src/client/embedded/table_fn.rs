@@ -217,6 +217,6 @@ impl Session {
     /// Registers a table function of the program, to be called in FROM by its name in any case, by all statements from now on. A name
     /// that is taken, by a built-in function too, is an error.
     pub fn register_table_function(&self, function: impl TableFunction + 'static) -> Result<()> {
-        self.engine.functions.register_user(UserFunction::Table(Arc::new(function)))
+        super::register(&self.engine.functions, UserFunction::Table(Arc::new(function)))
     }
 }

@@ -62,9 +62,10 @@ impl JobMaster {
     pub(super) fn prepare_restart(&mut self, main: &MainThread<Self>) {
         if self.ending.restart == Restart::None {
             drop(self.abort_checkpoints("the job failed", main));
-            // What is not supported stays so, what a checkpoint needs and is gone does not come back; and who stopped the job with a savepoint
+            // What is not supported stays so, what a checkpoint needs and is gone does not come back, nor a function of a program; and who stopped the job with a savepoint
             // does not want it to go on.
-            let is_lasting = |kind| matches!(kind, ErrorKind::Unsupported | ErrorKind::NotRestorable);
+            let is_lasting =
+                |kind| matches!(kind, ErrorKind::Unsupported | ErrorKind::NotRestorable | ErrorKind::UndefinedFunction);
             let is_hopeless =
                 self.execution.failure().is_some_and(|cause| is_lasting(cause.kind())) || self.stopped_with.is_some();
             let delay = self.restart.on_failure(main.clock().now_ms()).filter(|_| !is_hopeless);

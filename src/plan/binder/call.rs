@@ -1,6 +1,10 @@
 //! Calls of registered functions: found by name, typed by the function itself, errors put in place.
 
 use super::flink_functions::is_missing;
+use super::group_window::is_window_function;
+use super::grouping_sets::GroupingFunction;
+use super::json::is_json_function;
+use super::over::needs_over;
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{CastMode, Expr, fold};
@@ -46,6 +50,16 @@ impl Binder<'_> {
     pub(super) fn folded(&self, expr: Expr) -> Result<Expr> {
         fold(expr, self.cx.functions, self.cx.configuration.time_zone())
     }
+}
+
+/// Whether a name is called in a way of its own, so that no function can have it.
+pub fn is_special_function(name: &str) -> bool {
+    const WORDS: [&str; 5] = ["UNNEST", "TABLE", "ROW", "CURRENT_DATABASE", "DESCRIPTOR"];
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(name))
+        || needs_over(&name.to_uppercase())
+        || is_window_function(name)
+        || is_json_function(name)
+        || GroupingFunction::named(name).is_some()
 }
 
 /// How a function is called, as a hint.

@@ -423,6 +423,7 @@ fn not_supported(plan: &LogicalPlan) -> Error {
     let what = match plan {
         LogicalPlan::Sort { .. } => "LIMIT without ORDER BY in a correlated subquery",
         LogicalPlan::Union { .. } => "UNION in a correlated subquery",
+        LogicalPlan::Unnest { spec, .. } if spec.is_call => "a table function in a correlated subquery",
         LogicalPlan::Unnest { .. } => "UNNEST in a correlated subquery",
         LogicalPlan::Expand { .. } => "GROUPING SETS in a correlated subquery",
         LogicalPlan::Over { .. } | LogicalPlan::Rank { .. } => "OVER in a correlated subquery",

@@ -57,6 +57,7 @@ mod window;
 mod window_clauses;
 mod window_signature;
 
+pub use call::is_special_function;
 pub use context::{BindContext, ResolvedRelation, TableResolver};
 pub use insert::bind_insert;
 pub use late_rows::late_rows_table;

@@ -5,6 +5,7 @@ use futures::executor::block_on;
 
 use super::{Session, StatementResult};
 use crate::error::Result;
+use crate::stream_graph::StateBound;
 
 const TABLES: &str = "
     CREATE TABLE orders (id BIGINT, customer STRING, price INT, ok BOOLEAN, ts TIMESTAMP(3), p AS PROCTIME(),
@@ -234,6 +235,13 @@ fn the_rows_of_a_rank_are_those_of_its_partitions() {
         "#]],
     );
     check(
+        "SELECT id FROM orders QUALIFY RANK() OVER (PARTITION BY customer ORDER BY price) <= 3",
+        expect![[r#"
+            OverAggregate: no upsert key
+                rows of the first ranks: bounded by nothing, rows with equal keys have one rank
+        "#]],
+    );
+    check(
         "SELECT name FROM customers ORDER BY city LIMIT 3",
         expect![[r#"
             SortLimit: upsert key [name]
@@ -299,4 +307,60 @@ fn joins_that_look_like_others_are_told_why_they_are_not() {
         notice: GROUP BY names "window_end" but not window_start, so it is no window aggregate: its rows are updated with every input row and kept for ever; group by both bounds
     "#]]
     .assert_eq(&told.map(|line| line + "\n").collect::<String>());
+}
+
+#[test]
+fn with_a_time_to_live_nothing_is_kept_for_ever() {
+    let session = session();
+    block_on(session.execute("SET 'table.exec.state.ttl' = '1 h'")).unwrap();
+    let over = |call: &str, window: &str| format!("SELECT id, {call} OVER ({window}) FROM orders");
+    let rank = |number: &str, order: &str, last: u32| {
+        format!("SELECT id FROM orders QUALIFY {number}() OVER (PARTITION BY customer ORDER BY {order}) <= {last}")
+    };
+    let changing = "(SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer)";
+    let queries = [
+        "SELECT DISTINCT customer FROM orders".to_string(),
+        "SELECT customer, COUNT(DISTINCT price), LISTAGG(customer) FROM orders GROUP BY ROLLUP(customer, ok)".to_string(),
+        "SELECT o.id FROM orders o LEFT JOIN payments ON o.id = order_id".to_string(),
+        "SELECT id FROM orders WHERE id IN (SELECT order_id FROM payments)".to_string(),
+        "SELECT id FROM orders WHERE id NOT IN (SELECT order_id FROM payments)".to_string(),
+        "SELECT id FROM orders WHERE price > (SELECT AVG(amount) FROM payments)".to_string(),
+        "SELECT id FROM orders WHERE price > (SELECT MAX(amount) FROM payments WHERE order_id = id)".to_string(),
+        "SELECT id FROM orders INTERSECT ALL SELECT order_id FROM payments".to_string(),
+        "SELECT id FROM orders EXCEPT SELECT order_id FROM payments".to_string(),
+        "SELECT name FROM customers ORDER BY city LIMIT 3".to_string(),
+        "SELECT name FROM customers /*+ OPTIONS('memory.changes' = 'upsert') */".to_string(),
+        format!("SELECT n, COUNT(*) FROM {changing} GROUP BY n"),
+        format!("SELECT customer, n FROM {changing} ORDER BY n DESC LIMIT 5"),
+        format!("SELECT customer FROM {changing} QUALIFY ROW_NUMBER() OVER (PARTITION BY n ORDER BY customer) <= 2"),
+        format!("SELECT customer, SUM(n) OVER (ORDER BY customer ROWS 1 PRECEDING) FROM {changing}"),
+        rank("ROW_NUMBER", "price", 3),
+        rank("ROW_NUMBER", "p", 1),
+        rank("ROW_NUMBER", "p DESC", 1),
+        rank("ROW_NUMBER", "ts", 1),
+        rank("ROW_NUMBER", "ts DESC", 1),
+        rank("RANK", "price", 3),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY ts"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY p"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY ts ROWS 1 PRECEDING"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY p ROWS 1 PRECEDING"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"),
+        over("COUNT(*)", "PARTITION BY customer ORDER BY ts RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW"),
+        over("LAG(price)", "PARTITION BY customer ORDER BY ts"),
+        over("ROW_NUMBER()", "PARTITION BY customer ORDER BY p"),
+        over("NTILE(4)", "PARTITION BY customer ORDER BY ts"),
+        over("SUM(price)", "PARTITION BY customer ORDER BY price"),
+    ];
+    for sql in &queries {
+        let parsed = session.parse(sql).map_err(|error| error.render()).unwrap();
+        let planned = session.plan_for_explain(&parsed[0].statement, &parsed[0].hints).map_err(|error| error.render()).unwrap();
+        let kept: Vec<_> = planned.stream_graph.nodes.iter().flat_map(|node| &node.state).flat_map(|state| &state.kept).collect();
+        assert!(!kept.is_empty(), "{sql} keeps something");
+        for kept in kept {
+            let is_one_entry = matches!(&kept.bound, StateBound::Keys { columns, .. } if columns.is_empty());
+            let is_bounded = kept.ttl_ms == 3_600_000 || matches!(kept.bound, StateBound::Time { .. }) || is_one_entry;
+            assert!(is_bounded, "{sql} keeps {kept}");
+        }
+    }
 }

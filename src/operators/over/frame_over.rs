@@ -19,6 +19,7 @@ use super::open_rows::OpenRows;
 use super::sections::{RangeKey, Section};
 use super::sorted_over::ordered_rows;
 use crate::error::Result;
+use crate::expr::datetime::add_months_to_ms;
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
 use crate::operators::rank::RankKey;
@@ -54,15 +55,17 @@ struct Looks {
     rows_after: Option<usize>,
     /// Milliseconds after.
     time_after: i64,
+    /// Months after.
+    months_after: i64,
     /// Rows before; none = all.
     rows_before: Option<usize>,
-    /// Milliseconds before.
+    /// Milliseconds before; of months the most that they can be.
     time_before: Option<i64>,
 }
 
 impl Looks {
     fn of(spec: &OverOperatorSpec) -> Self {
-        let mut looks = Looks { rows_after: Some(0), time_after: 0, rows_before: Some(0), time_before: None };
+        let mut looks = Looks { rows_after: Some(0), time_after: 0, months_after: 0, rows_before: Some(0), time_before: None };
         for over in &spec.over.calls {
             let (before, after) = (over.frame.start.before(), over.frame.end.after());
             let is_rows = over.frame.unit == FrameUnit::Rows;
@@ -72,12 +75,19 @@ impl Looks {
             };
             (looks.rows_after, looks.rows_before) = (further(looks.rows_after, after), further(looks.rows_before, before));
             if !is_rows {
-                let ms = |distance: Option<i64>| distance.map(|distance| over.frame.at_most_ms(distance));
-                looks.time_after = looks.time_after.max(ms(after).unwrap_or(0));
-                looks.time_before = looks.time_before.max(ms(before));
+                let further =
+                    if over.frame.counts == RangeUnit::Months { &mut looks.months_after } else { &mut looks.time_after };
+                *further = (*further).max(after.unwrap_or(0));
+                looks.time_before = looks.time_before.max(before.map(|before| over.frame.at_most_ms(before)));
             }
         }
         looks
+    }
+
+    /// When event time has passed all that a row of this time looks at by time.
+    fn until(&self, time: i64) -> i64 {
+        let in_months = if self.months_after > 0 { add_months_to_ms(time, self.months_after) } else { time };
+        time.saturating_add(self.time_after).max(in_months)
     }
 }
 
@@ -119,7 +129,7 @@ impl<K: RankKey> FrameOver<K> {
         }
         let last = |group: &u32| self.rows.table.entries(*group, self.rows.table.len(*group).saturating_sub(1)).next();
         let ids: Vec<RowId> = over.iter().filter_map(last).map(|(_, id)| id).collect();
-        let passed = |time: &i64| time.saturating_add(self.looks.time_after) <= self.progress.time;
+        let passed = |time: &i64| self.looks.until(*time) <= self.progress.time;
         let mut times = self.times(&ids)?.into_iter();
         let (ended, waiting): (Vec<u32>, Vec<u32>) = over.into_iter().partition(|_| times.next().as_ref().is_some_and(passed));
         if let Some(ttl) = &mut self.rows.ttl {
@@ -161,7 +171,7 @@ impl<K: RankKey> FrameOver<K> {
         if self.looks.rows_after.is_none() {
             return;
         }
-        match time.saturating_add(self.looks.time_after) {
+        match self.looks.until(time) {
             due if due <= self.progress.time => self.rows.counted[group as usize] += 1,
             due => self.due.entry(due).or_default().push(group),
         }

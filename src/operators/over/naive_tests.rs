@@ -73,7 +73,7 @@ fn check_sorted(case: &Case, random: &mut fastrand::Rng) {
     let (mut model, mut folded) = (Model::default(), Folded::default());
     for _ in 0..random.usize(1..12) {
         subtasks = restored(subtasks, case, random);
-        let changes = random::changes(&mut model, random, case.updating);
+        let changes = random::changes(&mut model, random, case);
         let batch = random::batch_of(&changes);
         let mut lines = Vec::new();
         let parallelism = subtasks.len() as u32;
@@ -95,11 +95,11 @@ fn check_timed(case: &Case, random: &mut fastrand::Rng) {
     let mut base = 0;
     for _ in 0..random.usize(1..12) {
         subtasks = restored(subtasks, case, random);
-        let rows: Vec<Row> = (0..random.usize(0..40)).map(|_| Row::random(random, base)).collect();
-        base += random.i64(0..40);
+        let rows: Vec<Row> = (0..random.usize(0..40)).map(|_| Row::random(random, case, base)).collect();
+        base += random.i64(0..40) * case.unit();
         let batch = random::batch_of(&rows.iter().map(|row| (RowKind::Insert, row.clone())).collect::<Vec<_>>());
         model.rows.extend(rows.into_iter().filter(|row| row.time > watermark));
-        watermark = watermark.max(base - random.i64(0..30));
+        watermark = watermark.max(base - random.i64(0..30) * case.unit());
         let parallelism = subtasks.len() as u32;
         for (index, (operator, _)) in subtasks.iter_mut().enumerate() {
             let mut output = Lines::default();

@@ -151,6 +151,8 @@ impl Binder<'_> {
 
 fn without_window(hint: &HintedOptions) -> Error {
     Error::new(ErrorKind::Syntax, format!("{} goes with a GROUP BY of a window", hint.hint))
-        .with_hint("put it behind the SELECT that groups by TUMBLE, HOP, CUMULATE or SESSION")
+        .with_hint(
+            "put it behind the SELECT that groups by TUMBLE, HOP, CUMULATE or SESSION; what groups by its bounds follows it",
+        )
         .at(hint.span)
 }

@@ -19,7 +19,7 @@ use super::span::Located;
 use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{Expr, SortKey};
-use crate::plan::LogicalPlan;
+use crate::plan::{JoinType, LogicalPlan};
 use crate::types::{Schema, TypeKind, Value};
 
 /// What a SELECT computes, bound over the columns of FROM.
@@ -71,7 +71,11 @@ impl<'a> Binder<'a> {
         let mut from = self.from(&select.from)?;
         self.check_state_ttl(&from.scope)?;
         if let Some(selection) = &select.selection {
+            let hinted = self.hinted_ttl(&from.scope).map(|ttl| (ttl, from.plan.clone()));
             from.plan = self.filter(from.plan, &from.scope, selection)?;
+            if let Some((ttl, before)) = hinted {
+                hint_subqueries(&mut from.plan, ttl, &before);
+            }
         }
         self.clauses(select, from, ordering, distinct)
     }
@@ -374,6 +378,23 @@ fn qualify_condition(condition: Expr) -> Result<Expr> {
     }
     let error = Error::new(ErrorKind::InvalidArgument, "QUALIFY needs a call with OVER in its condition");
     Err(error.with_hint("filter rows with WHERE and groups with HAVING"))
+}
+
+/// The joins with subqueries above a plan keep its rows for so long.
+fn hint_subqueries(plan: &mut LogicalPlan, hinted: u64, before: &LogicalPlan) {
+    if plan == before {
+        return;
+    }
+    match plan {
+        LogicalPlan::Join { left, join_type: JoinType::Semi | JoinType::Anti, ttl, .. } => {
+            ttl[0] = Some(hinted);
+            hint_subqueries(left, hinted, before);
+        }
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } | LogicalPlan::ScalarJoin { left: input, .. } => {
+            hint_subqueries(input, hinted, before);
+        }
+        _ => {}
+    }
 }
 
 /// The aggregation that a plan is keeps a group without new rows for so long.

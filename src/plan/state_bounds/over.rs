@@ -25,6 +25,7 @@ pub(super) fn of_over(spec: &OverOperatorSpec, input: &LogicalPlan, size: &State
         let runs = matches!(spec.strategy, OverStrategy::EventTime(_) | OverStrategy::ProcessingTime);
         let frame = if runs { over.running_frame() } else { over.frame };
         match (frame.start.before(), frame.end.after()) {
+            _ if spec.over.limit.is_some() && !spec.input_retracts => add(0, state("rows of the first ranks", of_ranks(size))),
             _ if spec.strategy == OverStrategy::Sorted => add(0, state("rows", size.clone())),
             (Some(before), Some(after)) if frame.unit == FrameUnit::Range => {
                 add(WITHOUT_TTL, state("rows of frames", time_past(spec, &frame, before.max(after).max(0))));
@@ -39,6 +40,14 @@ pub(super) fn of_over(spec: &OverOperatorSpec, input: &LogicalPlan, size: &State
         }
     }
     kept
+}
+
+/// Rows behind the last rank that is wanted are not kept.
+fn of_ranks(size: &StateBound) -> StateBound {
+    match size {
+        StateBound::Nothing { .. } => StateBound::Nothing { why: "rows with equal keys have one rank".to_string() },
+        size => size.clone(),
+    }
 }
 
 /// `event time is 1 h past them`.

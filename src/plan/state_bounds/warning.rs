@@ -53,6 +53,7 @@ fn describe(node: &StreamNode, kept: &str, why: &str) -> UnboundedState {
         OperatorSpec::GroupAggregate { .. } => (", hint STATE_TTL for the table", ", or group by both bounds of a window"),
         OperatorSpec::OverAggregate(spec) => {
             let instead = match spec.strategy {
+                OverStrategy::Sorted if spec.over.limit.is_some() => ", or number rows with ROW_NUMBER",
                 OverStrategy::Sorted => ", or order by a time attribute",
                 _ => ", or look back over a time: RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW",
             };

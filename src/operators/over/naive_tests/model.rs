@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::random::{Case, NAME, TIME, VALUE};
+use crate::expr::datetime::add_months_to_ms;
 use crate::stream_graph::{FrameBound, FrameUnit, OverCall};
 
 /// A row: partition, value, time.
@@ -21,9 +22,13 @@ pub(super) struct Model {
 
 impl Row {
     /// Some row after a time.
-    pub(super) fn random(random: &mut fastrand::Rng, base: i64) -> Self {
+    pub(super) fn random(random: &mut fastrand::Rng, case: &Case, base: i64) -> Self {
         let value = (random.u8(0..5) > 0).then(|| random.i64(-3..12));
-        Row { name: format!("k{}", random.u8(0..3)), value, time: base + random.i64(0..40) }
+        Row {
+            name: format!("k{}", random.u8(0..3)),
+            value,
+            time: base + random.i64(0..if case.in_months { 100 } else { 40 }) * case.unit(),
+        }
     }
 
     fn key(&self, column: usize) -> Option<i64> {
@@ -94,6 +99,11 @@ impl Case {
             let (Some(a), Some(b)) = (rows[other].key(key.column), rows[at].key(key.column)) else {
                 return if order.is_lt() { from.is_none() } else { to.is_none() };
             };
+            if self.in_months {
+                let moved = |distance: i64| add_months_to_ms(b, if key.descending { -distance } else { distance });
+                let is_before = |a: i64, b: i64| if key.descending { a > b } else { a < b };
+                return !from.is_some_and(|from| is_before(a, moved(from))) && !to.is_some_and(|to| is_before(moved(to), a));
+            }
             let offset = if key.descending { b - a } else { a - b };
             from.is_none_or(|from| offset >= from) && to.is_none_or(|to| offset <= to)
         };
@@ -145,6 +155,9 @@ impl Model {
                 case.spec.over.calls.iter().all(|over| match (over.frame.unit, over.frame.end.after()) {
                     (_, None) => false,
                     (FrameUnit::Rows, Some(after)) => *at as i64 + after.max(0) < passed as i64,
+                    (FrameUnit::Range, Some(after)) if case.in_months => {
+                        add_months_to_ms(rows[*at].time, after.max(0)) <= watermark
+                    }
                     (FrameUnit::Range, Some(after)) => rows[*at].time + after.max(0) <= watermark,
                 })
             };

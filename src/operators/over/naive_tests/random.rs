@@ -59,6 +59,8 @@ pub(super) struct Case {
     pub(super) updating: bool,
     /// Whether rows stay after all have come out.
     pub(super) keeps_rows: bool,
+    /// Whether times are days, which frames of RANGE count in months.
+    pub(super) in_months: bool,
 }
 
 impl Case {
@@ -78,15 +80,16 @@ impl Case {
         }
         let one_key = order_keys.len() == 1;
         let by_time = one_key && order_keys[0].column == TIME;
+        let in_months = by_time && random.u8(0..4) == 0;
         // By event time all calls have one frame.
-        let common = frame(random, one_key, by_time);
+        let common = frame(random, one_key, by_time, in_months);
         let calls = (0..random.usize(1..4)).map(|_| {
             if !order_keys.is_empty() && random.u8(0..2) == 0 {
                 let (function, args, frame) = PLACES[random.usize(0..PLACES.len())];
                 return OverCall { frame, call: call(function, args) };
             }
             let (function, args) = AGGREGATES[random.usize(0..AGGREGATES.len())];
-            let frame = if is_timed { common } else { frame(random, one_key, by_time) };
+            let frame = if is_timed { common } else { frame(random, one_key, by_time, in_months) };
             OverCall { frame, call: call(function, args) }
         });
         let calls: Vec<OverCall> = calls.collect();
@@ -97,7 +100,12 @@ impl Case {
         let updating = !is_timed && random.bool();
         let spec =
             OverOperatorSpec { over, strategy, input_retracts: updating, emit_update_before: true, input: Arc::new(schema()) };
-        Case { spec, updating, keeps_rows }
+        Case { spec, updating, keeps_rows, in_months }
+    }
+
+    /// Milliseconds between times.
+    pub(super) fn unit(&self) -> i64 {
+        if self.in_months { 86_400_000 } else { 1 }
     }
 }
 
@@ -107,10 +115,14 @@ fn schema() -> Schema {
     Schema::new(fields.map(|(name, data_type)| Field::new(name, data_type)).to_vec())
 }
 
-fn frame(random: &mut fastrand::Rng, one_key: bool, by_time: bool) -> OverFrame {
+fn frame(random: &mut fastrand::Rng, one_key: bool, by_time: bool, in_months: bool) -> OverFrame {
     let unit = if random.bool() { FrameUnit::Rows } else { FrameUnit::Range };
     let has_distances = unit == FrameUnit::Rows || one_key;
-    let far = if by_time && unit == FrameUnit::Range { 30 } else { 5 };
+    let far = match unit {
+        FrameUnit::Range if in_months => 3,
+        FrameUnit::Range if by_time => 30,
+        _ => 5,
+    };
     let some = |random: &mut fastrand::Rng| match random.u8(0..3) {
         0 => FrameBound::CurrentRow,
         1 if has_distances => FrameBound::Preceding(random.i64(0..far)),
@@ -125,7 +137,11 @@ fn frame(random: &mut fastrand::Rng, one_key: bool, by_time: bool) -> OverFrame 
         _ => 2,
     };
     let ends = if start != FrameBound::UnboundedPreceding && rank(start) > rank(end) { start } else { end };
-    let counts = if by_time { RangeUnit::Milliseconds } else { RangeUnit::Numbers { scale: 0 } };
+    let counts = match by_time {
+        true if in_months => RangeUnit::Months,
+        true => RangeUnit::Milliseconds,
+        false => RangeUnit::Numbers { scale: 0 },
+    };
     OverFrame { unit, start, end: ends, counts }
 }
 
@@ -154,7 +170,7 @@ fn call(function: &str, args: &[usize]) -> AggregateCall {
 }
 
 /// Rows that come, or where the input is updating also go; the model follows.
-pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: bool) -> Vec<(RowKind, Row)> {
+pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, case: &Case) -> Vec<(RowKind, Row)> {
     let mut changes = Vec::new();
     let count = match random.u8(0..40) {
         0 => random.usize(0..700),
@@ -162,7 +178,7 @@ pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: b
         _ => random.usize(0..12),
     };
     for _ in 0..count {
-        if updating && !model.rows.is_empty() && random.u8(0..5) < 2 {
+        if case.updating && !model.rows.is_empty() && random.u8(0..5) < 2 {
             let row = model.rows[random.usize(0..model.rows.len())].clone();
             // Of equal rows the first one goes.
             let at = model.rows.iter().position(|other| *other == row).unwrap();
@@ -171,11 +187,11 @@ pub(super) fn changes(model: &mut Model, random: &mut fastrand::Rng, updating: b
                 changes.push((RowKind::Delete, row));
                 continue;
             }
-            let next = Row::random(random, 0);
+            let next = Row::random(random, case, 0);
             model.rows.push(next.clone());
             changes.extend([(RowKind::UpdateBefore, row), (RowKind::UpdateAfter, next)]);
         } else {
-            let row = Row::random(random, 0);
+            let row = Row::random(random, case, 0);
             model.rows.push(row.clone());
             changes.push((RowKind::Insert, row));
         }

@@ -472,6 +472,7 @@ mod harness {
             args: vec![1],
             arg_types: vec![DataType::nullable(TypeKind::BigInt)],
             distinct: false,
+            order: Vec::new(),
             filter: None,
             data_type: DataType::string().with_nullable(false),
             name: "journal".to_string(),

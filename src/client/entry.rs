@@ -74,7 +74,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             let options = RunOptions { parallelism, settings, ..RunOptions::default() };
             explain(&options, &file, explain_format).await
         }
-        Some(Command::Test { paths, mode, update }) => slt::run_tests(&paths, &mode, update),
+        Some(Command::Test { paths, mode, update }) => slt::run_tests(&paths, &usage(slt::modes_named(&mode))?, update),
         None if !cli.execute.is_empty() => {
             interruptible(async {
                 let mut runner = runner(&cli.options, || cli.execute.iter().map(|sql| Script::of_text(sql)).collect()).await?;

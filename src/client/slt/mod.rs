@@ -18,4 +18,4 @@ pub(in crate::client) use interrupted::{Interrupted, Interruptions};
 pub use modes::{MODES, Mode, mode};
 pub(in crate::client) use pause::{PausingConnectors, PausingOperators};
 pub use proof::Proof;
-pub use trials::{run_folder, run_tests};
+pub use trials::{modes_named, run_folder, run_tests};

@@ -22,14 +22,17 @@ const FILE_LIMIT_MS: u64 = 60_000;
 /// The modes that showed in at least one file.
 type ShownModes = Arc<Mutex<BTreeSet<&'static str>>>;
 
+/// The modes of these names; all modes, where none is named.
+pub fn modes_named(names: &[String]) -> Result<Vec<&'static Mode>> {
+    match names {
+        [] => Ok(MODES.iter().collect()),
+        names => names.iter().map(|name| mode(name).ok_or_else(|| unknown_mode(name))).collect(),
+    }
+}
+
 /// `flott test`: runs files and folders; with `update`, writes the actual results of the default mode into the files.
-pub fn run_tests(paths: &[String], modes: &[String], update: bool) -> Result<ExitCode> {
+pub fn run_tests(paths: &[String], modes: &[&'static Mode], update: bool) -> Result<ExitCode> {
     let files = find_files(paths)?;
-    let modes: Vec<&'static Mode> = if modes.is_empty() {
-        MODES.iter().collect()
-    } else {
-        modes.iter().map(|name| mode(name).ok_or_else(|| unknown_mode(name))).collect::<Result<_>>()?
-    };
     if update {
         for file in files {
             let name = file.path.display().to_string();
@@ -38,7 +41,7 @@ pub fn run_tests(paths: &[String], modes: &[String], update: bool) -> Result<Exi
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let conclusion = run(&Arguments::default(), &files, &modes, &ShownModes::default());
+    let conclusion = run(&Arguments::default(), &files, modes, &ShownModes::default());
     // Not libtest's own status: `flott` ends with 1 whenever something failed.
     Ok(if conclusion.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

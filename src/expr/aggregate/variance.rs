@@ -39,6 +39,10 @@ impl Moments {
         let delta = value - self.mean;
         self.mean -= delta / self.count as f64;
         self.m2 -= delta * (value - self.mean);
+        // Rounding must not leave less than nothing, nor anything of a single value.
+        if self.m2 < 0.0 || self.count == 1 {
+            self.m2 = 0.0;
+        }
     }
 
     fn merge(&mut self, other: Moments) {
@@ -169,6 +173,22 @@ mod tests {
         let mut moments = Moments::default();
         [1_000_000_000.1, 1_000_000_000.2, 1_000_000_000.4].iter().for_each(|value| moments.add(*value));
         assert_eq!(Variance::new(false, false, DataType::Float64).value(moments), Some(0.015555544429356397));
+    }
+
+    #[test]
+    fn what_is_left_of_values_that_were_taken_back_is_never_negative() {
+        let mut moments = Moments::default();
+        [34.0, 46.0, 31.0, 30.0].iter().for_each(|value| moments.add(*value));
+        [46.0, 31.0, 30.0].iter().for_each(|value| moments.take_back(*value));
+        assert_eq!(Variance::new(false, true, DataType::Float64).value(moments), Some(0.0));
+        for seed in 0..50 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (same, others) = (random.f64() * 100.0, [random.f64(), random.f64() * 1e6, random.f64() * 1e-3]);
+            let mut moments = Moments::default();
+            [same, same].iter().chain(&others).for_each(|value| moments.add(*value));
+            others.iter().for_each(|value| moments.take_back(*value));
+            assert!(moments.m2 >= 0.0, "seed {seed}: {moments:?}");
+        }
     }
 
     #[test]

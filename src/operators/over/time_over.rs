@@ -205,7 +205,7 @@ impl TimeOver {
         let known = &mut self.partitions.times[row.group as usize].cleanup;
         let earliest = row.time.saturating_add(range).saturating_add(1);
         if *known == NEVER || *known < earliest {
-            *known = row.time.saturating_add(range + range / 2).saturating_add(1);
+            *known = row.time.saturating_add(range).saturating_add(range / 2 + 1);
             self.cleanups.entry(*known).or_default().push(row.group);
         }
     }

@@ -32,17 +32,21 @@ pub(in crate::operators) enum WindowAssigner {
 }
 
 impl WindowAssigner {
-    /// Of a kind of window. Lengths are positive: the planner sees to it. Sessions are made of their rows, not here.
+    /// Of a kind of window. Lengths are positive: the planner sees to it. Sessions are made of their rows, not here. An offset says the
+    /// same as what is left of it when whole distances of windows are taken away.
     pub(in crate::operators) fn new(kind: WindowKind) -> Result<Self> {
         Ok(match kind {
-            WindowKind::Tumble { size_ms: size, offset_ms: offset } => {
-                WindowAssigner::Hopping { size, slide: size, slice: size, offset }
+            WindowKind::Tumble { size_ms: size, offset_ms } => {
+                WindowAssigner::Hopping { size, slide: size, slice: size, offset: offset_ms.rem_euclid(size) }
             }
-            WindowKind::Hop { slide_ms: slide, size_ms: size, offset_ms: offset } => {
-                WindowAssigner::Hopping { size, slide, slice: greatest_common_divisor(size, slide), offset }
-            }
-            WindowKind::Cumulate { step_ms: step, size_ms: size, offset_ms: offset } => {
-                WindowAssigner::Cumulating { step, size, offset }
+            WindowKind::Hop { slide_ms: slide, size_ms: size, offset_ms } => WindowAssigner::Hopping {
+                size,
+                slide,
+                slice: greatest_common_divisor(size, slide),
+                offset: offset_ms.rem_euclid(slide),
+            },
+            WindowKind::Cumulate { step_ms: step, size_ms: size, offset_ms } => {
+                WindowAssigner::Cumulating { step, size, offset: offset_ms.rem_euclid(size) }
             }
             WindowKind::Session { .. } => return Err(Error::internal("a session is no window of all keys")),
         })

@@ -5,6 +5,7 @@ mod assignment;
 #[cfg(test)]
 mod harness_tests;
 mod owed_groups;
+mod rows_by_window;
 mod session;
 pub(super) mod slices;
 pub(super) mod time;

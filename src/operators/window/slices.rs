@@ -14,7 +14,7 @@ use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::KeyGroupRange;
 
 /// A slice, or a window that came with the rows: local milliseconds, ordered by end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::operators) struct SliceKey {
     pub(in crate::operators) end: i64,
     pub(in crate::operators) start: i64,

@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::assignment::Assignment;
+use super::rows_by_window::RowsByWindow;
 use super::slices::SliceKey;
 use super::time::constant_timestamps;
 use super::updating_windows::UpdatingWindows;
@@ -36,22 +37,6 @@ pub struct UpdatingWindowAggregate {
     batch_rows: usize,
     late: LateRows,
     context: OperatorContext,
-}
-
-/// The rows of a batch since it was last cut, by window, without the late ones.
-#[derive(Default)]
-struct Pending {
-    windows: Vec<(SliceKey, Vec<u32>)>,
-}
-
-impl Pending {
-    /// The place of a window.
-    fn place(&mut self, window: SliceKey) -> usize {
-        self.windows.iter().position(|(known, _)| *known == window).unwrap_or_else(|| {
-            self.windows.push((window, Vec::new()));
-            self.windows.len() - 1
-        })
-    }
 }
 
 impl UpdatingWindowAggregate {
@@ -108,7 +93,7 @@ impl UpdatingWindowAggregate {
         }
         self.settle_restored()?;
         let slices = self.assignment.slices(&batch, self.now_ms())?;
-        let mut pending = Pending::default();
+        let mut pending = RowsByWindow::default();
         let mut row = 0;
         for step in steps.as_slice() {
             row = self.gather(&slices, row, step.rows_before as usize, &mut pending);
@@ -125,7 +110,7 @@ impl UpdatingWindowAggregate {
     }
 
     /// Sorts rows into windows, leaving out and counting the late ones.
-    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, pending: &mut Pending) -> usize {
+    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, pending: &mut RowsByWindow) -> usize {
         // Rows come slice by slice mostly: the places of the windows of the last one are kept.
         let mut known: Option<(SliceKey, Vec<usize>)> = None;
         for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
@@ -134,7 +119,7 @@ impl UpdatingWindowAggregate {
                 known = Some((*slice, places));
             }
             let (_, places) = known.as_ref().expect("found above");
-            places.iter().for_each(|place| pending.windows[*place].1.push(row as u32));
+            places.iter().for_each(|place| pending.push(*place, row));
             if places.is_empty()
                 && let Some(last) = self.assignment.windows(*slice).last()
             {
@@ -156,13 +141,14 @@ impl UpdatingWindowAggregate {
     }
 
     /// Adds rows to their windows, and fires those that do so at once.
-    fn add_rows(&mut self, batch: &Batch, pending: Pending, output: &mut dyn Output) -> Result<()> {
-        for (window, rows) in &pending.windows {
+    fn add_rows(&mut self, batch: &Batch, pending: RowsByWindow, output: &mut dyn Output) -> Result<()> {
+        let windows = pending.into_windows();
+        for (window, rows) in &windows {
             let rows = if rows.len() == batch.num_rows() { batch.clone() } else { self.take(batch, rows)? };
             let keys: Vec<ArrayRef> = self.spec.keys.iter().map(|key| rows.column(*key).clone()).collect();
             self.windows.add(*window, &keys, &rows)?;
         }
-        for (window, _) in pending.windows {
+        for (window, _) in windows {
             let has_ended = self.end_of(window) <= self.progress.time;
             let delay = if has_ended { self.emit.late.map(|late| late.delay_ms) } else { self.emit.early_delay_ms };
             match delay {
@@ -253,7 +239,7 @@ impl Operator for UpdatingWindowAggregate {
         self.process_time(now, output)?;
         let steps = batch.take_steps();
         let slices = self.assignment.slices(&batch, now)?;
-        let mut pending = Pending::default();
+        let mut pending = RowsByWindow::default();
         self.gather(&slices, 0, slices.len(), &mut pending);
         self.add_rows(&batch, pending, output)?;
         steps.last().map_or(Ok(()), |watermark| output.watermark(watermark))

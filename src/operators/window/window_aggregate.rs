@@ -10,6 +10,7 @@ use arrow::compute;
 
 use super::assigner::WindowAssigner;
 use super::assignment::Assignment;
+use super::rows_by_window::RowsByWindow;
 use super::slices::{SliceKey, Slices};
 use super::time::constant_timestamps;
 use crate::config::BATCH_ROWS;
@@ -34,31 +35,15 @@ pub struct WindowAggregate {
     context: OperatorContext,
 }
 
-/// The rows of a batch since it was last cut, by slice, without the late ones.
-#[derive(Default)]
-struct Pending {
-    slices: Vec<(SliceKey, Vec<u32>)>,
-    earliest: Option<SliceKey>,
-}
-
-impl Pending {
-    #[inline]
-    fn add(&mut self, slice: SliceKey, row: usize) {
-        match self.slices.last_mut() {
-            Some((last, rows)) if *last == slice => rows.push(row as u32),
-            _ => match self.slices.iter().position(|(known, _)| *known == slice) {
-                Some(at) => {
-                    self.slices[at].1.push(row as u32);
-                    let last = self.slices.len() - 1;
-                    self.slices.swap(at, last);
-                }
-                None => {
-                    self.slices.push((slice, vec![row as u32]));
-                    self.earliest = Some(self.earliest.map_or(slice, |earliest| earliest.min(slice)));
-                }
-            },
-        }
-    }
+/// Where the rows of a slice go.
+#[derive(Clone, Copy)]
+enum Target {
+    /// To a slice.
+    Slice(SliceKey),
+    /// Nowhere: all windows that they belong to have fired.
+    Late,
+    /// Nowhere: windows lie apart, and these rows between them.
+    NoWindow,
 }
 
 impl WindowAggregate {
@@ -128,7 +113,7 @@ impl WindowAggregate {
             return steps.last().map_or(Ok(()), |watermark| self.advance(watermark.0, output));
         }
         let slices = self.slices_of(&batch)?;
-        let mut pending = Pending::default();
+        let mut pending = RowsByWindow::default();
         let mut row = 0;
         let mut border = self.next_border();
         for step in steps.as_slice() {
@@ -136,7 +121,7 @@ impl WindowAggregate {
                 continue;
             }
             row = self.gather(&slices, row, step.rows_before as usize, &steps, &mut pending);
-            let earliest = self.slices.open.keys().next().copied().into_iter().chain(pending.earliest).min();
+            let earliest = self.slices.open.keys().next().copied().into_iter().chain(pending.earliest()).min();
             let due = earliest.and_then(|slice| self.next_window_end(slice, self.progress.time));
             if due.is_some_and(|end| self.has_fired(end, step.watermark.0)) {
                 self.add_rows(&batch, std::mem::take(&mut pending))?;
@@ -165,50 +150,63 @@ impl WindowAggregate {
     }
 
     /// Sorts rows into slices, leaving out and counting the late ones.
-    fn gather(&mut self, slices: &[SliceKey], from: usize, to: usize, steps: &WatermarkSteps, pending: &mut Pending) -> usize {
-        let mut known: Option<(SliceKey, Option<SliceKey>)> = None;
+    fn gather(
+        &mut self,
+        slices: &[SliceKey],
+        from: usize,
+        to: usize,
+        steps: &WatermarkSteps,
+        pending: &mut RowsByWindow,
+    ) -> usize {
+        let mut known: Option<(SliceKey, Target, usize)> = None;
         for (row, slice) in slices.iter().enumerate().take(to).skip(from) {
-            let target = match known {
-                Some((last, target)) if last == *slice => target,
-                _ => self.target(*slice),
+            let (target, place) = match known {
+                Some((last, target, place)) if last == *slice => (target, place),
+                _ => match self.target(*slice) {
+                    Target::Slice(target) => (Target::Slice(target), pending.place(target)),
+                    target => (target, 0),
+                },
             };
-            known = Some((*slice, target));
+            known = Some((*slice, target, place));
             match target {
-                Some(target) => pending.add(target, row),
-                None => {
+                Target::Slice(_) => pending.push(place, row),
+                Target::Late => {
                     let last_end = self.window_ends(*slice).1;
                     let time = steps.before(row as u32).map_or(i64::MIN, |watermark| watermark.0);
                     self.late.add(row, self.progress.time.max(time), self.assignment.time.trigger(last_end - 1));
                 }
+                Target::NoWindow => {}
             }
         }
         to.max(from)
     }
 
-    /// Where rows of a slice go now; none = they are late.
-    fn target(&self, slice: SliceKey) -> Option<SliceKey> {
+    /// Where rows of a slice go now.
+    fn target(&self, slice: SliceKey) -> Target {
+        let (first_end, last_end) = self.window_ends(slice);
+        if first_end > last_end {
+            return Target::NoWindow;
+        }
         if self.assignment.is_proctime {
-            return Some(slice);
+            return Target::Slice(slice);
         }
         let time = self.progress.time;
-        if self.has_fired(self.window_ends(slice).1, time) {
-            return None;
+        if self.has_fired(last_end, time) {
+            return Target::Late;
         }
         // Of windows that cumulate those that have fired are one slice.
         match self.assignment.assigner.filter(WindowAssigner::is_cumulating) {
             Some(assigner) if self.has_fired(slice.end, time) => {
                 let ends = std::iter::successors(Some(slice.end), |end| Some(assigner.next_window_end(slice, *end)));
-                ends.take_while(|end| self.has_fired(*end, time)).last().map(|end| assigner.slice(end - 1))
+                let fired = ends.take_while(|end| self.has_fired(*end, time)).last();
+                Target::Slice(fired.map_or(slice, |end| assigner.slice(end - 1)))
             }
-            _ => Some(slice),
+            _ => Target::Slice(slice),
         }
     }
 
-    fn add_rows(&mut self, batch: &Batch, pending: Pending) -> Result<()> {
-        for (slice, rows) in pending.slices {
-            if self.next_window_end(slice, i64::MIN).is_none() {
-                continue; // windows lie apart, and the row between them
-            }
+    fn add_rows(&mut self, batch: &Batch, pending: RowsByWindow) -> Result<()> {
+        for (slice, rows) in pending.into_windows() {
             if rows.len() == batch.num_rows() {
                 self.add_to_slice(slice, batch)?;
             } else {
@@ -341,7 +339,7 @@ impl Operator for WindowAggregate {
         }
         self.process_time(self.context.environment.clock.now_ms(), output)?;
         let steps = batch.take_steps();
-        let mut pending = Pending::default();
+        let mut pending = RowsByWindow::default();
         let slices = self.slices_of(&batch)?;
         self.gather(&slices, 0, slices.len(), &WatermarkSteps::none(), &mut pending);
         self.add_rows(&batch, pending)?;

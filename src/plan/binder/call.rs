@@ -6,6 +6,7 @@ use super::grouping_sets::GroupingFunction;
 use super::json::is_json_function;
 use super::over::needs_over;
 use super::state::Binder;
+use super::window_signature::SIGNATURES;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{CastMode, Expr, fold};
 use crate::plan::rules::is_deterministic;
@@ -36,6 +37,10 @@ impl Binder<'_> {
             let error =
                 Error::new(ErrorKind::UndefinedFunction, format!("{name} is a table function: it gives rows, not a value"));
             return error.with_hint(format!("call it in FROM: FROM t, LATERAL TABLE({name}(…)) AS x(…)"));
+        }
+        if let Some(signature) = SIGNATURES.iter().find(|signature| signature.name.eq_ignore_ascii_case(name)) {
+            let error = Error::new(ErrorKind::UndefinedFunction, format!("{name} is a window table function"));
+            return error.with_hint(format!("call it in FROM, and group by window_start and window_end: {}", signature.usage));
         }
         let error = Error::new(ErrorKind::UndefinedFunction, format!("function {name} not found"));
         match nearest(name, self.cx.functions.names().iter().map(String::as_str)) {

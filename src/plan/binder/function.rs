@@ -10,7 +10,7 @@ use super::group_window::is_window_function;
 use super::grouping_sets::GroupingFunction;
 use super::literal;
 use super::over::{OverParts, needs_over};
-use super::span::Located;
+use super::span::{Located, span_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Expr;
 use crate::types::Value;
@@ -66,6 +66,7 @@ impl ExprBinder<'_, '_> {
     /// A function call.
     pub(super) fn function(&mut self, function: &ast::Function) -> Result<Expr> {
         let ast::Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
+        let span = span_of(name);
         let name = function_name(name)?;
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Error::unsupported(format!("a second list of arguments after {name}")));
@@ -88,7 +89,7 @@ impl ExprBinder<'_, '_> {
             return self.over_call(&name, &OverParts { call, filter: filter.as_deref() }, over);
         }
         if let Some(grouping) = GroupingFunction::named(&name) {
-            return self.grouping_call(&name.to_uppercase(), grouping, &call);
+            return self.grouping_call(&name.to_uppercase(), grouping, &call, span);
         }
         if needs_over(&name.to_uppercase()) {
             let error = Error::new(ErrorKind::Syntax, format!("{name} needs OVER"));

@@ -14,7 +14,7 @@ use super::parts::{GROUPING_BASE, Stage};
 use super::scope::Scope;
 use super::select::composite_parts;
 use super::span::Located;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{Expr, FunctionRegistry};
 use crate::types::{DataType, TypeKind, Value};
 
@@ -184,12 +184,14 @@ pub(super) enum GroupingFunction {
 }
 
 /// A call of such a function.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct BoundGrouping {
     /// What it tells.
     pub function: GroupingFunction,
     /// Keys.
     pub args: Vec<Expr>,
+    /// Where it is written first.
+    pub span: Option<Span>,
 }
 
 impl GroupingFunction {
@@ -205,7 +207,13 @@ impl GroupingFunction {
 
 impl ExprBinder<'_, '_> {
     /// A call of GROUPING, GROUPING_ID or GROUP_ID: collected, its place taken by a column.
-    pub(super) fn grouping_call(&mut self, name: &str, function: GroupingFunction, call: &Call<'_>) -> Result<Expr> {
+    pub(super) fn grouping_call(
+        &mut self,
+        name: &str,
+        function: GroupingFunction,
+        call: &Call<'_>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
         let allowed = matches!(self.aggregates, AggregateRule::Collected { .. }) && self.stage == Stage::Output;
         if !allowed {
             return Err(without_group_by());
@@ -218,10 +226,9 @@ impl ExprBinder<'_, '_> {
         }
         let args = self.arguments(name, call)?;
         let data_type = DataType::not_null(TypeKind::BigInt);
-        let grouping = BoundGrouping { function, args };
-        let known = self.parts.groupings.iter().position(|known| *known == grouping);
+        let known = self.parts.groupings.iter().position(|known| known.function == function && known.args == args);
         let position = known.unwrap_or_else(|| {
-            self.parts.groupings.push(grouping);
+            self.parts.groupings.push(BoundGrouping { function, args, span });
             self.parts.groupings.len() - 1
         });
         Ok(Expr::column(GROUPING_BASE + position, data_type))
@@ -241,6 +248,7 @@ pub(super) fn value_of(call: &BoundGrouping, keys: &[Expr], sets: &[GroupingSet]
         keys.iter().position(|key| is_same_key(key, arg)).ok_or_else(|| {
             Error::new(ErrorKind::Grouping, "GROUPING takes what the query groups by")
                 .with_hint("name a column or an expression of GROUP BY")
+                .at_span(call.span)
         })
     };
     let args = call.args.iter().map(position).collect::<Result<Vec<_>>>()?;
@@ -290,12 +298,17 @@ pub(super) fn following_nulls(expr: Expr, functions: &FunctionRegistry) -> Expr 
             Expr::Cast { input, data_type: data_type.with_nullable(nullable), mode }
         }
         Expr::Case { branches, otherwise, data_type } => {
-            let results = branches.iter().map(|(_, then)| then).chain([&*otherwise]);
-            let nullable = results.into_iter().any(|result| result.data_type().nullable);
+            let results = branches.iter().filter(|(when, then)| !is_guard(when, then)).map(|(_, then)| then);
+            let nullable = data_type.nullable || results.chain([&*otherwise]).any(|result| result.data_type().nullable);
             Expr::Case { branches, otherwise, data_type: data_type.with_nullable(nullable) }
         }
         other => other,
     }
+}
+
+/// Whether a condition says that a result is not NULL: what COALESCE is made of.
+fn is_guard(condition: &Expr, result: &Expr) -> bool {
+    matches!(condition, Expr::Call { function, args, .. } if function == "IS NOT NULL" && args.as_slice() == [result.clone()])
 }
 
 #[cfg(test)]

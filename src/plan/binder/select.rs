@@ -134,7 +134,7 @@ impl<'a> Binder<'a> {
         clauses.overs = std::mem::take(&mut parts.overs);
         let is_aggregation = keys.is_some() || clauses.having.is_some() || !parts.aggregates.is_empty();
         if !is_aggregation && !parts.groupings.is_empty() {
-            return Err(grouping_sets::without_group_by());
+            return Err(grouping_sets::without_group_by().at_span(parts.groupings[0].span));
         }
         let ttl = self.hinted_ttl(&from.scope);
         let plan = if is_aggregation {
@@ -175,7 +175,7 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let bound = binder.bind(expr)?;
-                    let name = derived_name(expr).unwrap_or_else(|| format!("EXPR${}", items.len()));
+                    let name = derived_name(expr).unwrap_or_else(|| format!("EXPR${}", number_of(&items, grouped)));
                     items.push(Alias { name, expr: bound });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
@@ -526,6 +526,12 @@ fn refuse_foreign_clauses(select: &ast::Select) -> Result<()> {
         Some((_, clause)) => Err(Error::unsupported(clause).at_node(select)),
         None => Ok(()),
     }
+}
+
+/// The number in the name of an item without one: its place. With GROUP BY, columns that come again are not counted, as in Flink.
+fn number_of(items: &[Alias], grouped: bool) -> usize {
+    let names: HashSet<&str> = items.iter().map(|item| item.name.as_str()).collect();
+    if grouped { names.len() } else { items.len() }
 }
 
 fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<()> {

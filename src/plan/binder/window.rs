@@ -21,6 +21,10 @@ use crate::types::{DataType, Field, Schema, TypeKind, Value};
 const OTHER_TABLE_FUNCTIONS: [&str; 8] =
     ["UNNEST", "TABLE", "JSON_TABLE", "TO_CHANGELOG", "FROM_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"];
 
+/// The longest window, in days: a hundred thousand years. The bounds of windows at any time that a TIMESTAMP can name are times then, too.
+const LENGTH_MAX_DAYS: i64 = 36_525_000;
+const LENGTH_MAX_MS: i64 = LENGTH_MAX_DAYS * 24 * 60 * 60 * 1000;
+
 /// The table argument.
 struct Data<'e> {
     relation: Relation,
@@ -118,11 +122,15 @@ impl Binder<'_> {
         }
     }
 
-    /// A positive length.
+    /// A positive length, of which bounds of windows can be reckoned.
     pub(super) fn length(&self, signature: &Signature, what: &str, expr: &SqlExpr) -> Result<i64> {
         let length = self.interval_ms(signature, what, expr)?;
         if length <= 0 {
             let message = format!("the {what} of {} must be positive", signature.name);
+            return Err(Error::new(ErrorKind::InvalidArgument, message).at_span(place(expr)));
+        }
+        if length > LENGTH_MAX_MS {
+            let message = format!("the {what} of {} is longer than {LENGTH_MAX_DAYS} days", signature.name);
             return Err(Error::new(ErrorKind::InvalidArgument, message).at_span(place(expr)));
         }
         Ok(length)

@@ -43,9 +43,10 @@ impl<'a> Generator<'a> {
                 };
                 let name = "WindowTableFunction".to_string();
                 let node = NewNode { name, description, spec, schema: schema.clone(), changes: changelog.changes };
-                let sessions = || Distribution::Keyed(window.partition_keys.clone());
-                let distribution = if window.kind.is_session() { sessions() } else { Distribution::Any };
-                self.add_operator(node, &[(&stream, distribution)])
+                match window.kind.is_session() {
+                    true => self.add_operator(node, &[(&stream, Distribution::Keyed(window.partition_keys.clone()))]),
+                    false => self.add_in_place(node, &stream),
+                }
             }
             LogicalPlan::Unnest { input, spec, schema } => {
                 let description = describe::unnest(spec, schema, input.schema());

@@ -145,17 +145,23 @@ fn comparison(term: &Expr, number: usize) -> Option<(&str, &Expr)> {
 /// First and last number that a term leaves, if that is all it says.
 fn constant_bound(term: &Expr, number: usize) -> Option<(Option<i64>, Option<i64>)> {
     let (operator, other) = comparison(term, number)?;
-    let value = match other {
-        Expr::Literal { value: Value::BigInt(value), .. } => *value,
-        Expr::Literal { value: Value::Int(value), .. } => i64::from(*value),
-        _ => return None,
-    };
+    let value = whole_number(other)?;
     match operator {
         "=" => Some((Some(value), Some(value))),
         "<=" => Some((None, Some(value))),
         "<" => Some((None, Some(value.saturating_sub(1)))),
         ">=" => Some((Some(value), None)),
         ">" => Some((Some(value.saturating_add(1)), None)),
+        _ => None,
+    }
+}
+
+/// A constant, also where nobody has computed its cast yet.
+fn whole_number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal { value: Value::BigInt(value), .. } => Some(*value),
+        Expr::Literal { value: Value::Int(value), .. } => Some(i64::from(*value)),
+        Expr::Cast { input, data_type, .. } if data_type.kind == TypeKind::BigInt => whole_number(input),
         _ => None,
     }
 }

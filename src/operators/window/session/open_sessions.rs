@@ -7,10 +7,11 @@
 //! sessions, so no snapshot has them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
+use hashbrown::HashMap;
 
 use crate::error::Result;
 use crate::expr::GroupKeys;
@@ -20,6 +21,8 @@ use crate::types::hash_columns;
 const NONE: u32 = u32::MAX;
 /// The timer of a session that is not open.
 const NO_TIMER: i64 = i64::MIN;
+/// So many sessions of a key are looked at one by one, the newest first; then they are found by their starts.
+const WALK_MAX: usize = 32;
 
 /// A session of a key. Both bounds are local milliseconds.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +53,8 @@ pub(super) struct OpenSessions {
     keys: GroupKeys,
     /// For each key its newest session.
     newest: Vec<u32>,
+    /// Of keys for whose many sessions rows came far out of order: them by their starts.
+    by_start: HashMap<u32, BTreeMap<i64, u32>>,
     sessions: Vec<Session>,
     free: Vec<u32>,
     timers: BinaryHeap<Reverse<(i64, u32)>>,
@@ -67,6 +72,7 @@ impl OpenSessions {
             gap,
             keys: GroupKeys::new(key_types)?,
             newest: Vec::new(),
+            by_start: HashMap::new(),
             sessions: Vec::new(),
             free: Vec::new(),
             timers: BinaryHeap::new(),
@@ -95,18 +101,17 @@ impl OpenSessions {
     pub(super) fn place(&mut self, row: usize, time: i64, is_over: impl Fn(i64) -> bool) -> Placed {
         let key = self.row_keys[row];
         let (start, end) = (time, time.saturating_add(self.gap));
-        let (mut newer, mut at) = (NONE, self.newest[key as usize]);
-        while at != NONE && self.sessions[at as usize].start > end {
-            (newer, at) = (at, self.sessions[at as usize].older);
-        }
+        let (at, newer) = self.find(key, end);
         if at == NONE || self.sessions[at as usize].end < start {
             return match is_over(end) {
                 true => Placed::Late,
                 false => Placed::In(self.insert(key, start, end, at, newer)),
             };
         }
+        if start < self.sessions[at as usize].start {
+            self.start_earlier(at, start);
+        }
         let session = &mut self.sessions[at as usize];
-        session.start = session.start.min(start);
         session.end = session.end.max(end);
         let Session { end, older, .. } = *session;
         if older == NONE || self.sessions[older as usize].end < start {
@@ -115,6 +120,42 @@ impl OpenSessions {
         self.sessions[older as usize].end = end;
         self.unlink(at);
         Placed::Merged { into: older, from: at }
+    }
+
+    /// The newest session of a key that starts by a time, and the one after it.
+    #[inline]
+    fn find(&mut self, key: u32, time: i64) -> (u32, u32) {
+        let (mut at, mut newer) = (self.newest[key as usize], NONE);
+        for _ in 0..WALK_MAX {
+            if at == NONE || self.sessions[at as usize].start <= time {
+                return (at, newer);
+            }
+            (at, newer) = (self.sessions[at as usize].older, at);
+        }
+        self.find_by_start(key, time)
+    }
+
+    #[cold]
+    fn find_by_start(&mut self, key: u32, time: i64) -> (u32, u32) {
+        let (sessions, newest) = (&self.sessions, self.newest[key as usize]);
+        let by_start = self.by_start.entry(key).or_insert_with(|| {
+            let older = |number: &u32| Some(sessions[*number as usize].older).filter(|older| *older != NONE);
+            std::iter::successors(Some(newest), older).map(|number| (sessions[number as usize].start, number)).collect()
+        });
+        match by_start.range(..=time).next_back() {
+            Some((_, at)) => (*at, sessions[*at as usize].newer),
+            None => (NONE, by_start.first_key_value().map_or(NONE, |(_, oldest)| *oldest)),
+        }
+    }
+
+    /// An older row came for a session.
+    fn start_earlier(&mut self, number: u32, start: i64) {
+        let session = &mut self.sessions[number as usize];
+        let former = std::mem::replace(&mut session.start, start);
+        if let Some(by_start) = self.by_start.get_mut(&session.key) {
+            by_start.remove(&former);
+            by_start.insert(start, number);
+        }
     }
 
     /// Opens a session between two others of its key.
@@ -137,6 +178,9 @@ impl OpenSessions {
             NONE => self.newest[key as usize] = number,
             newer => self.sessions[newer as usize].older = number,
         }
+        if let Some(by_start) = self.by_start.get_mut(&key) {
+            by_start.insert(start, number);
+        }
         self.timers.push(Reverse((end, number)));
         number
     }
@@ -145,13 +189,19 @@ impl OpenSessions {
     fn unlink(&mut self, number: u32) {
         let session = &mut self.sessions[number as usize];
         session.timer = NO_TIMER;
-        let Session { key, older, newer, .. } = *session;
+        let Session { key, start, older, newer, .. } = *session;
         if older != NONE {
             self.sessions[older as usize].newer = newer;
         }
         match newer {
             NONE => self.newest[key as usize] = older,
             newer => self.sessions[newer as usize].older = older,
+        }
+        if let Some(by_start) = self.by_start.get_mut(&key) {
+            by_start.remove(&start);
+            if by_start.len() < WALK_MAX / 2 {
+                self.by_start.remove(&key);
+            }
         }
     }
 
@@ -219,10 +269,7 @@ impl OpenSessions {
     /// The session of a row of state whose key was looked up: opened again with the first such row.
     pub(super) fn restore(&mut self, row: usize, start: i64, end: i64) -> u32 {
         let key = self.row_keys[row];
-        let (mut newer, mut older) = (NONE, self.newest[key as usize]);
-        while older != NONE && self.sessions[older as usize].start > start {
-            (newer, older) = (older, self.sessions[older as usize].older);
-        }
+        let (older, newer) = self.find(key, start);
         if older != NONE && self.sessions[older as usize].start == start {
             return older;
         }
@@ -235,6 +282,7 @@ impl OpenSessions {
             + self.newest.capacity() * size_of::<u32>()
             + self.sessions.capacity() * size_of::<Session>()
             + self.timers.capacity() * size_of::<Reverse<(i64, u32)>>()
+            + self.by_start.values().map(BTreeMap::len).sum::<usize>() * size_of::<(i64, u32)>()
     }
 }
 
@@ -313,13 +361,14 @@ mod tests {
     #[test]
     fn random_rows_give_the_sessions_of_a_recomputation() {
         let mut random = fastrand::Rng::with_seed(3);
-        for _ in 0..200 {
+        for (rows, until) in [(40, 150); 200].into_iter().chain([(600, 5_000); 20]) {
             let mut script = Script::new();
-            let mut times: Vec<i64> = (0..random.usize(1..40)).map(|_| random.i64(0..150)).collect();
+            let mut times: Vec<i64> = (0..random.usize(1..rows)).map(|_| random.i64(0..until)).collect();
             times.iter().for_each(|time| {
                 script.row(*time, -1);
             });
-            let found = script.close(i64::MAX);
+            let found = [script.close(until / 2), script.close(i64::MAX)].concat();
+            assert!(script.0.by_start.is_empty(), "what finds sessions goes with them");
             times.sort_unstable();
             let mut expected: Vec<(i64, i64)> = Vec::new();
             for time in times {

@@ -47,7 +47,7 @@ fn groups_are_as_many_as_keys_unless_keys_are_ever_new() {
             GroupAggregate: upsert key [customer]
                 groups: one entry for each [customer]
                 different values of price: one entry for each [customer, price]
-                values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values of a group
+                values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values
         "#]],
     );
     check(
@@ -80,6 +80,47 @@ fn groups_are_as_many_as_keys_unless_keys_are_ever_new() {
             GroupAggregate: upsert key [k]
                 groups: one entry for each [k]
         "#]],
+    );
+}
+
+#[test]
+fn values_that_aggregates_keep_are_named_as_they_are_written() {
+    check(
+        "SELECT customer, APPROX_COUNT_DISTINCT(price), BITMAP_BUILD_AGG(price + 1), PERCENTILE(price * 2, 0.5),
+            JSON_ARRAYAGG(price NULL ON NULL), JSON_OBJECTAGG(KEY customer VALUE price ABSENT ON NULL) FROM orders GROUP BY customer",
+        expect![[r#"
+            GroupAggregate: upsert key [customer]
+                groups: one entry for each [customer]
+                different values of price: one entry for each [customer, price]
+                different numbers in (price + 1): one entry for each [customer, (price + 1)]
+                values of PERCENTILE((price * 2), 0.5): bounded by nothing, PERCENTILE keeps all values
+                values of JSON_ARRAYAGG(price): bounded by nothing, JSON_ARRAYAGG keeps all values
+                values of JSON_OBJECTAGG(customer, price): bounded by nothing, JSON_OBJECTAGG keeps all values
+        "#]],
+    );
+    check(
+        "SELECT COUNT(DISTINCT price) OVER w, LISTAGG(customer) OVER w, SUM(price) OVER w FROM orders
+         WINDOW w AS (PARTITION BY customer ORDER BY ts)",
+        expect![[r#"
+            OverAggregate: no upsert key
+                results of each partition: one entry for each [customer]
+                different values of price: one entry for each [customer, price]
+                values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values
+        "#]],
+    );
+    check(
+        "SELECT LISTAGG(customer) OVER (PARTITION BY customer ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM orders",
+        expect![[r#"
+            OverAggregate: no upsert key
+                the last 4 rows of each partition: one entry for each [customer]
+        "#]],
+    );
+    check(
+        "SELECT price * 1.5 % 10 AS rest, COUNT(*) FROM orders GROUP BY price * 1.5 % 10",
+        expect![[r#"
+        GroupAggregate: upsert key [rest]
+            groups: one entry for each [rest]
+    "#]],
     );
 }
 
@@ -126,10 +167,10 @@ fn over_keeps_what_its_frames_look_at() {
     check(
         &over("LISTAGG(customer)", "p", ""),
         expect![[r#"
-        OverAggregate: no upsert key
-            results of each partition: one entry for each [customer]
-            values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values of a group
-    "#]],
+            OverAggregate: no upsert key
+                results of each partition: one entry for each [customer]
+                values of LISTAGG(customer): bounded by nothing, LISTAGG keeps all values
+        "#]],
     );
     check(
         &over("SUM(price)", "p", "ROWS 5 PRECEDING"),

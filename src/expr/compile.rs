@@ -10,6 +10,7 @@ use arrow::compute;
 
 use super::cast::Cast;
 use super::in_set::InSet;
+use super::nan::with_one_nan;
 use super::selection;
 use super::values::value_to_array;
 use super::{CastMode, Datum, EvalContext, Expr, FunctionRegistry, ScalarFunction};
@@ -144,7 +145,10 @@ impl Node {
             Node::Literal(array) => Ok(Datum::Scalar(Arc::clone(array))),
             Node::Call { function, args, data_type } => {
                 let args = args.iter().map(|arg| arg.evaluate(columns, context)).collect::<Result<Vec<_>>>()?;
-                function.evaluate(&args, data_type, context)
+                Ok(match function.evaluate(&args, data_type, context)? {
+                    Datum::Array(array) => Datum::Array(with_one_nan(array)),
+                    Datum::Scalar(array) => Datum::Scalar(with_one_nan(array)),
+                })
             }
             Node::Cast { input, cast } => cast.apply(&input.evaluate(columns, context)?, context),
             Node::And(terms) => selection::all_of(terms, columns, context),

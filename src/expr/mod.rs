@@ -16,6 +16,7 @@ mod functions;
 mod fuzz;
 mod in_set;
 mod json;
+mod nan;
 mod registry;
 mod selection;
 mod shared;

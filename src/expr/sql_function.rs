@@ -14,9 +14,15 @@ pub struct SqlFunction {
     /// The statement that makes it.
     definition: String,
     signature: String,
-    /// For each parameter whether the body names it more than once.
-    repeated: Vec<bool>,
+    /// For each parameter how often the body names it.
+    uses: Vec<usize>,
+    /// Parts of the body.
+    size: usize,
 }
+
+/// Parts of what a call stands for, at most: functions that name a parameter twice and call each other would make a plan that no memory
+/// holds.
+const SIZE_MAX: usize = 10_000;
 
 impl SqlFunction {
     /// A function. `body`: over the parameters as columns.
@@ -25,7 +31,20 @@ impl SqlFunction {
         let signature = format!("{name}({})", types.join(", "));
         let mut uses = vec![0; params.len()];
         count_uses(&body, &mut uses);
-        SqlFunction { name, params, body, definition, signature, repeated: uses.into_iter().map(|uses| uses > 1).collect() }
+        let size = size_of_expr(&body);
+        SqlFunction { name, params, body, definition, signature, uses, size }
+    }
+
+    /// Fails if the body with these arguments in it is too large.
+    fn check_size(&self, args: &[Expr]) -> Result<()> {
+        let of_args = args.iter().zip(&self.uses).map(|(arg, uses)| size_of_expr(arg).saturating_mul(*uses));
+        if of_args.fold(self.size, usize::saturating_add) <= SIZE_MAX {
+            return Ok(());
+        }
+        let error = Error::unsupported(format!("a call of {} that stands for more than {SIZE_MAX} expressions", self.name));
+        Err(error.with_hint(
+            "bodies are put in the place of calls, arguments wherever the body names them: compute parts in a subquery",
+        ))
     }
 
     fn accept(&self, arg: Expr, (name, wanted): &(String, DataType)) -> Result<Expr> {
@@ -49,7 +68,12 @@ impl SqlFunction {
     }
 }
 
-fn count_uses(expr: &Expr, uses: &mut [u32]) {
+/// An expression and all its parts.
+fn size_of_expr(expr: &Expr) -> usize {
+    1 + expr.children().into_iter().map(size_of_expr).sum::<usize>()
+}
+
+fn count_uses(expr: &Expr, uses: &mut [usize]) {
     if let Expr::Column { index, .. } = expr {
         uses[*index] += 1;
     }
@@ -71,6 +95,7 @@ impl ScalarFunction for SqlFunction {
             return Err(Error::new(ErrorKind::UndefinedFunction, message));
         }
         let args = args.into_iter().zip(&self.params).map(|(arg, param)| self.accept(arg, param)).collect::<Result<Vec<_>>>()?;
+        self.check_size(&args)?;
         Ok(self.body.clone().map_columns(&mut |index, _| args[index].clone()))
     }
 
@@ -87,6 +112,6 @@ impl ScalarFunction for SqlFunction {
     }
 
     fn repeats(&self, argument: usize) -> bool {
-        self.repeated.get(argument).copied().unwrap_or(false)
+        self.uses.get(argument).is_some_and(|uses| *uses > 1)
     }
 }

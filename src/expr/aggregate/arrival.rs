@@ -53,10 +53,12 @@ pub(super) struct Arrival {
     result: ArrivalResult,
     /// Of LISTAGG: a constant of the query, seen with the first row.
     delimiter: String,
+    /// Whether values are taken back.
+    retractable: bool,
     value_bytes: usize,
 }
 
-/// The values of one group: by number of arrival, and the numbers of each value.
+/// The values of one group: by number of arrival, and, where they are taken back, the numbers of each value.
 #[derive(Debug, Clone, Default)]
 struct Values {
     next: u64,
@@ -65,9 +67,11 @@ struct Values {
 }
 
 impl Values {
-    fn add(&mut self, value: &[u8]) {
+    fn add(&mut self, value: &[u8], retractable: bool) {
         let value: Arc<[u8]> = value.into();
-        self.arrivals.entry(Arc::clone(&value)).or_default().push_back(self.next);
+        if retractable {
+            self.arrivals.entry(Arc::clone(&value)).or_default().push_back(self.next);
+        }
         self.by_arrival.insert(self.next, value);
         self.next += 1;
     }
@@ -82,15 +86,23 @@ impl Values {
     }
 }
 
-/// What a value takes beside its bytes, roughly: an entry in both maps.
-const ENTRY_BYTES: usize = 96;
+/// What a value takes beside its bytes, roughly: an allocation and an entry by arrival.
+const ENTRY_BYTES: usize = 64;
+
+/// What it takes to find it again: an entry by value, with a queue.
+const FINDING_BYTES: usize = 128;
 
 impl Arrival {
     /// Of values of `value_type`; `result_type` is the Arrow type of the result.
-    pub(super) fn new(value_type: DataType, result_type: DataType, result: ArrivalResult) -> Result<Self> {
+    pub(super) fn new(value_type: DataType, result_type: DataType, result: ArrivalResult, retractable: bool) -> Result<Self> {
         let codec = RowCodec::new(&value_type)?;
         let (delimiter, order) = (",".to_string(), Vec::new());
-        Ok(Arrival { groups: Vec::new(), value_type, order, result_type, codec, result, delimiter, value_bytes: 0 })
+        Ok(Arrival { groups: Vec::new(), value_type, order, result_type, codec, result, delimiter, retractable, value_bytes: 0 })
+    }
+
+    /// What a value of this length takes.
+    fn bytes_of(&self, len: usize) -> usize {
+        len + ENTRY_BYTES + if self.retractable { FINDING_BYTES } else { 0 }
     }
 
     /// The same with the ORDER BY of a call.
@@ -205,10 +217,10 @@ impl GroupsAccumulator for Arrival {
         Rows::new(groups, not_null, filter, kinds).for_each(|row, group, retract| {
             let value = rows.row(row).data();
             if !retract {
-                self.groups[group].add(value);
-                self.value_bytes += value.len() + ENTRY_BYTES;
+                self.groups[group].add(value, self.retractable);
+                self.value_bytes += self.bytes_of(value.len());
             } else if self.groups[group].take_back(value) {
-                self.value_bytes -= value.len() + ENTRY_BYTES;
+                self.value_bytes -= self.bytes_of(value.len());
             }
         });
         Ok(())
@@ -230,8 +242,8 @@ impl GroupsAccumulator for Arrival {
         let mut values = rows.iter();
         for (row, group) in groups.iter().enumerate() {
             for value in values.by_ref().take(lists.value_length(row) as usize) {
-                self.groups[*group as usize].add(value.data());
-                self.value_bytes += value.data().len() + ENTRY_BYTES;
+                self.groups[*group as usize].add(value.data(), self.retractable);
+                self.value_bytes += self.bytes_of(value.data().len());
             }
         }
         if let Some(delimiter) = delimiters.iter().next().flatten() {
@@ -254,7 +266,7 @@ impl GroupsAccumulator for Arrival {
     fn clear(&mut self, groups: &[u32]) {
         for group in groups {
             let values = std::mem::take(&mut self.groups[*group as usize]);
-            self.value_bytes -= values.by_arrival.values().map(|value| value.len() + ENTRY_BYTES).sum::<usize>();
+            self.value_bytes -= values.by_arrival.values().map(|value| self.bytes_of(value.len())).sum::<usize>();
         }
     }
 

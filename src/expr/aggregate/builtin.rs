@@ -292,8 +292,8 @@ impl AggregateFunction for Builtin {
             Builtin::Max if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
             Builtin::Min => return extreme::<Least>(arg),
             Builtin::Max => return extreme::<Greatest>(arg),
-            Builtin::FirstValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::First)?),
-            Builtin::LastValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::Last)?),
+            Builtin::FirstValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::First, retractable)?),
+            Builtin::LastValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::Last, retractable)?),
             Builtin::FirstValue => Box::new(FirstLast::new(arg, false)?),
             Builtin::LastValue => Box::new(FirstLast::new(arg, true)?),
             Builtin::SingleValue => Box::new(SingleValue::new(arg)?),
@@ -302,11 +302,13 @@ impl AggregateFunction for Builtin {
             Builtin::VarPop => Box::new(Variance::new(false, false, result)),
             Builtin::VarSamp => Box::new(Variance::new(true, false, result)),
             Builtin::Collect => Box::new(Multiset::new(arg, result, MultisetResult::Collect)?),
-            Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text)?.ordered(call)?),
-            Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array)?.ordered(call)?),
-            Builtin::JsonArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true })?.ordered(call)?),
+            Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text, retractable)?.ordered(call)?),
+            Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array, retractable)?.ordered(call)?),
+            Builtin::JsonArrayAgg => {
+                Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: true }, retractable)?.ordered(call)?)
+            }
             Builtin::JsonArrayAggNulls => {
-                Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false })?.ordered(call)?)
+                Box::new(Arrival::new(arg, result, ArrivalResult::Json { absent: false }, retractable)?.ordered(call)?)
             }
             Builtin::JsonObjectAgg => Box::new(JsonObject::of_pairs(false)?),
             Builtin::JsonObjectAggAbsent => Box::new(JsonObject::of_pairs(true)?),

@@ -87,6 +87,7 @@ pub(super) struct SingleValue {
     data_type: DataType,
     codec: RowCodec,
     values: Vec<Single>,
+    value_bytes: usize,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -95,11 +96,17 @@ struct Single {
     value: Option<Box<[u8]>>,
 }
 
+impl Single {
+    fn len(&self) -> usize {
+        self.value.as_ref().map_or(0, |value| value.len())
+    }
+}
+
 impl SingleValue {
     /// Of this Arrow type.
     pub(super) fn new(data_type: DataType) -> Result<Self> {
         let codec = RowCodec::new(&data_type)?;
-        Ok(SingleValue { data_type, codec, values: Vec::new() })
+        Ok(SingleValue { data_type, codec, values: Vec::new(), value_bytes: 0 })
     }
 }
 
@@ -121,7 +128,9 @@ impl GroupsAccumulator for SingleValue {
             let single = &mut self.values[group];
             single.count += if retract { -1 } else { 1 };
             too_many |= single.count > 1;
+            self.value_bytes -= single.len();
             single.value = if retract { None } else { valid_row(&rows, &args[0], row).map(Box::from) };
+            self.value_bytes += single.len();
         });
         if too_many {
             return Err(Error::new(ErrorKind::InvalidArgument, "SINGLE_VALUE received more than one element"));
@@ -150,10 +159,12 @@ impl GroupsAccumulator for SingleValue {
     }
 
     fn clear(&mut self, groups: &[u32]) {
-        groups.iter().for_each(|group| self.values[*group as usize] = Single::default());
+        for group in groups {
+            self.value_bytes -= std::mem::take(&mut self.values[*group as usize]).len();
+        }
     }
 
     fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<Single>()
+        self.values.capacity() * size_of::<Single>() + self.value_bytes
     }
 }

@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use super::distinct::{DISTINCT_CALLS_MAX, Distinct};
 use crate::error::Result;
 use crate::expr::compile::not_registered;
+use crate::expr::nan::with_one_nan;
 use crate::expr::{AggregateCall, AggregateFunction, FunctionRegistry, GroupsAccumulator};
 use crate::types::RowKinds;
 
@@ -132,7 +133,7 @@ impl AggregateSet {
             Member::Plain { accumulator, .. } => accumulator.evaluate(groups),
             Member::Distinct { table, .. } => table.evaluate_call(*number, groups),
         };
-        self.calls.iter().map(result).collect()
+        self.calls.iter().map(|call| Ok(with_one_nan(result(call)?))).collect()
     }
 
     /// Empties these groups, so that their numbers can be used again.

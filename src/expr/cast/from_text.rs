@@ -138,9 +138,11 @@ fn parse_integer(text: &str) -> Option<i128> {
 /// The digits of a floating-point number as Java reads it; none = it is none.
 fn float_text(text: &str) -> Option<&str> {
     let text = text.trim_matches(|c: char| c <= ' ');
-    let unsigned = text.trim_start_matches(['+', '-']);
-    if matches!(unsigned, "NaN" | "Infinity") {
-        return Some(text);
+    match text.strip_prefix(['+', '-']).unwrap_or(text) {
+        // One NaN, whatever its sign.
+        "NaN" => return Some("NaN"),
+        "Infinity" => return Some(text),
+        _ => {}
     }
     let text = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')).then_some(text)

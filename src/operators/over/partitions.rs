@@ -1,8 +1,9 @@
 //! The partitions of OVER: their accumulators, and what is to be known of their time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array, Int64Builder, ListBuilder};
 use arrow::datatypes::{DataType, Int64Type};
 
 use crate::error::Result;
@@ -39,6 +40,8 @@ pub(super) struct Partitions {
     pub(super) times: Vec<PartitionTime>,
     /// Where time does not bound what is kept.
     pub(super) ttl: Option<KeyTtl>,
+    /// Partitions by when they may be cleaned up. One whose clean-up was put off is there at its former times too.
+    pub(super) cleanups: BTreeMap<i64, Vec<u32>>,
     num_keys: usize,
     max_parallelism: u32,
 }
@@ -63,6 +66,7 @@ impl Partitions {
             table: GroupTable::new(&types, &calls, functions, retractable)?,
             times: Vec::new(),
             ttl: if spec.is_bounded_by_time() { None } else { KeyTtl::new(context, 0) },
+            cleanups: BTreeMap::new(),
             num_keys: keys.len(),
             max_parallelism: context.max_parallelism,
         })
@@ -80,16 +84,31 @@ impl Partitions {
         self.times.resize(self.table.keys.num_groups(), PartitionTime::START);
         Ok(())
     }
+
+    /// For each of these partitions its times in [`Self::cleanups`].
+    fn cleanups_of(&self, groups: &[u32]) -> ArrayRef {
+        let mut of_groups = vec![Vec::new(); self.times.len()];
+        for (at, groups) in &self.cleanups {
+            groups.iter().for_each(|group| of_groups[*group as usize].push(*at));
+        }
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        for group in groups {
+            lists.values().append_slice(&of_groups[*group as usize]);
+            lists.append(true);
+        }
+        Arc::new(lists.finish())
+    }
 }
 
-/// Last time, clean-up time, then keys and accumulators; last when they were written, where they have a time to live.
+/// Last time, clean-up time, all times at which a clean-up was due, then keys and accumulators; last when they were written, where they
+/// have a time to live.
 impl StateTable for Partitions {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         let groups = self.table.keys.groups();
         let column = |value: fn(&PartitionTime) -> i64| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| value(&self.times[*group as usize]))))
         };
-        let times = vec![column(|time| time.last), column(|time| time.cleanup)];
+        let times = vec![column(|time| time.last), column(|time| time.cleanup), self.cleanups_of(&groups)];
         let rows = self.table.snapshot(self.max_parallelism, |_| times)?;
         let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
         let rows = rows.map(|rows| with_times(rows, written)).transpose()?;
@@ -108,11 +127,14 @@ impl StateTable for Partitions {
                 return Ok(());
             }
             let (columns, written) = split_times(rows.columns(), timed);
-            let (times, state) = columns.split_at(2);
+            let (times, state) = columns.split_at(3);
             self.assign(&state[..self.num_keys], rows.num_rows())?;
             let value = |column: usize, row: usize| times[column].as_primitive::<Int64Type>().value(row);
             for (row, group) in self.table.groups().iter().enumerate() {
                 self.times[*group as usize] = PartitionTime { last: value(0, row), cleanup: value(1, row), waiting: 0 };
+                for at in times[2].as_list::<i32>().value(row).as_primitive::<Int64Type>().values() {
+                    self.cleanups.entry(*at).or_default().push(*group);
+                }
             }
             if let Some(ttl) = &mut self.ttl {
                 ttl.restore(self.table.groups(), written);
@@ -122,6 +144,8 @@ impl StateTable for Partitions {
     }
 
     fn bytes(&self) -> usize {
-        self.table.bytes() + self.times.capacity() * size_of::<PartitionTime>() + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
+        let cleanups: usize = self.cleanups.values().map(|groups| size_of::<i64>() + groups.capacity() * size_of::<u32>()).sum();
+        let times = self.times.capacity() * size_of::<PartitionTime>();
+        self.table.bytes() + times + cleanups + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
     }
 }

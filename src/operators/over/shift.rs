@@ -41,7 +41,7 @@ pub(super) fn shifted(keys: &ArrayRef, distance: i64, counts: RangeUnit) -> Resu
         DataType::Decimal128(_, key_scale) => {
             let digits = i32::from(*key_scale) - i32::from(scale);
             let factor = 10i128.pow(digits.unsigned_abs());
-            let distance = if digits >= 0 { i128::from(distance) * factor } else { i128::from(distance) / factor };
+            let distance = if digits >= 0 { i128::from(distance).saturating_mul(factor) } else { i128::from(distance) / factor };
             add::<Decimal128Type>(keys, |key| key.saturating_add(distance))
         }
         DataType::Date32 => {
@@ -110,6 +110,9 @@ mod tests {
         let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![150]).with_precision_and_scale(10, 2).unwrap());
         let expected: ArrayRef = Arc::new(Decimal128Array::from(vec![200]).with_precision_and_scale(10, 2).unwrap());
         assert_eq!(&shifted(&decimals, 5, tenths).unwrap(), &expected);
+        let fine: ArrayRef = Arc::new(Decimal128Array::from(vec![-1]).with_precision_and_scale(38, 30).unwrap());
+        let expected: ArrayRef = Arc::new(Decimal128Array::from(vec![i128::MIN]).with_precision_and_scale(38, 30).unwrap());
+        assert_eq!(&shifted(&fine, i64::MIN, RangeUnit::Numbers { scale: 0 }).unwrap(), &expected);
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.5]));
         let expected: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
         assert_eq!(&shifted(&doubles, -5, tenths).unwrap(), &expected);

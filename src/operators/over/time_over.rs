@@ -7,7 +7,7 @@
 //! Frames that look back over a time bound what is kept: a partition goes when no row to come can look at its rows. Others keep something of
 //! each partition, which has a time to live: a partition goes when so long no row came to it and none came out, unless rows wait for their time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -35,8 +35,6 @@ pub(super) struct TimeOver {
     partitions: Partitions,
     kept: KeptRows,
     progress: Progress,
-    /// Partitions by when they may be cleaned up.
-    cleanups: BTreeMap<i64, Vec<u32>>,
     /// Rows whose time has come.
     due: Vec<TimedRow>,
     /// What comes out of the call that is processed.
@@ -69,7 +67,6 @@ impl TimeOver {
             kept: KeptRows::new(&spec.input, partition_keys.clone(), context.max_parallelism)?,
             partition_keys,
             progress: Progress::new(i64::MIN, context.key_groups),
-            cleanups: BTreeMap::new(),
             due: Vec::new(),
             ready: Vec::new(),
             emptied: Vec::new(),
@@ -146,10 +143,6 @@ impl TimeOver {
                 if pending.value(row) { self.wait(timed) } else { self.kept.frames[group as usize].push_back(timed) }
             }
         }
-        if self.cleanups.is_empty() {
-            let due = self.partitions.times.iter().enumerate().filter(|(_, time)| time.cleanup != NEVER);
-            due.for_each(|(group, time)| self.cleanups.entry(time.cleanup).or_default().push(group as u32));
-        }
         Ok(())
     }
 
@@ -206,13 +199,17 @@ impl TimeOver {
         let earliest = row.time.saturating_add(range).saturating_add(1);
         if *known == NEVER || *known < earliest {
             *known = row.time.saturating_add(range).saturating_add(range / 2 + 1);
-            self.cleanups.entry(*known).or_default().push(row.group);
+            self.partitions.cleanups.entry(*known).or_default().push(row.group);
         }
     }
 
-    /// The watermark is here now.
+    /// The watermark is here now. One that does not move it on is heard after a restart; rows that came behind it wait for the next one
+    /// all the same, since others of their partition may come that are earlier.
     fn advance(&mut self, watermark: i64) -> Result<()> {
-        self.progress.time = self.progress.time.max(watermark);
+        if watermark <= self.progress.time {
+            return Ok(());
+        }
+        self.progress.time = watermark;
         while let Some(first) = self.kept.pending.first_entry().filter(|first| *first.key() <= watermark) {
             first.remove().into_iter().for_each(|row| self.is_due(row));
         }
@@ -221,7 +218,7 @@ impl TimeOver {
 
     /// Time has passed the frames of some partitions.
     fn clean_up_until(&mut self, time: i64) -> Result<()> {
-        while let Some(first) = self.cleanups.first_entry().filter(|first| *first.key() <= time) {
+        while let Some(first) = self.partitions.cleanups.first_entry().filter(|first| *first.key() <= time) {
             let (at, groups) = first.remove_entry();
             for group in groups {
                 let time = &mut self.partitions.times[group as usize];
@@ -344,7 +341,10 @@ impl Operator for TimeOver {
         }
         let of_ttl = self.partitions.ttl.as_ref().and_then(KeyTtl::next_timer);
         let (waiting, cleanup) = match self.waits_for_clock() {
-            true => (self.kept.pending.keys().next().map(|first| first.saturating_add(1)), self.cleanups.keys().next().copied()),
+            true => (
+                self.kept.pending.keys().next().map(|first| first.saturating_add(1)),
+                self.partitions.cleanups.keys().next().copied(),
+            ),
             false => (None, None),
         };
         of_ttl.into_iter().chain(waiting).chain(cleanup).min()

@@ -35,7 +35,7 @@ impl KeyTtl {
                 }
             }
         }
-        self.slices.count_expired(over.len());
+        self.slices.expire(over.len());
         over
     }
 
@@ -51,7 +51,7 @@ impl KeyTtl {
                 over.push(*key);
             }
         }
-        self.slices.count_expired(over.len());
+        self.slices.expire(over.len());
         over
     }
 
@@ -59,6 +59,7 @@ impl KeyTtl {
     pub(in crate::operators) fn write(&mut self, keys: &[u32]) {
         let now = self.slices.now;
         keys.iter().for_each(|key| self.write_at(*key, now));
+        self.slices.tidy(|key| self.written[key as usize]);
     }
 
     #[inline]
@@ -73,8 +74,11 @@ impl KeyTtl {
     /// These keys have no state any more.
     pub(in crate::operators) fn remove(&mut self, keys: &[u32]) {
         for key in keys {
-            if let Some(written) = self.written.get_mut(*key as usize) {
+            if let Some(written) = self.written.get_mut(*key as usize)
+                && *written != NEVER
+            {
                 *written = NEVER;
+                self.slices.forget(1);
             }
         }
     }
@@ -152,6 +156,28 @@ mod tests {
         ttl.remove(&[7]);
         clock.advance_to(20_000);
         assert_eq!(ttl.tick(), [0; 0]);
+    }
+
+    #[test]
+    fn notes_of_keys_that_come_and_go_do_not_pile_up() {
+        let clock = VirtualClock::new(0);
+        let (mut ttl, _) = ttl(&clock);
+        ttl.tick();
+        ttl.write(&[0, 1]);
+        for round in 0..20_000 {
+            clock.advance_to(round / 100);
+            ttl.tick();
+            ttl.write(&[2, 3]);
+            ttl.remove(&[2, 3]);
+            assert!(ttl.slices.notes <= 4 * 4 + 4_096 + 2, "{}", ttl.slices.notes);
+        }
+        ttl.write(&[1, 3]);
+        clock.advance_to(899);
+        assert_eq!(ttl.tick(), [0]);
+        clock.advance_to(2_000);
+        let mut rest = ttl.tick();
+        rest.sort_unstable();
+        assert_eq!((rest, ttl.slices.notes, ttl.slices.live), (vec![1, 3], 0, 0));
     }
 
     #[test]

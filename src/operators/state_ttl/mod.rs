@@ -3,7 +3,8 @@
 //! As in Flink time is the clock's, and writing counts, reading does not. An entry is over at the very millisecond: whoever finds an
 //! entry asks. What nobody asks for goes with its *slice*: entries are noted in slices of an eighth of the time to live by when they
 //! were written, once for each slice at most, and a slice that is over is swept as a whole. So a batch costs a comparison for each
-//! entry that it touches, no timer an entry is needed, and memory is given back an eighth of the time too late at most.
+//! entry that it touches, no timer an entry is needed, and memory is given back an eighth of the time too late at most. Notes of entries
+//! that have gone before their time are thrown away when there are many more notes than entries.
 //!
 //! [`KeyTtl`] is for what is known by the number of its key, [`RowTtl`] for single rows of a store. In a snapshot the times stand in a last
 //! column, [`WRITTEN`]; rows without one were written, so to say, when they are restored.
@@ -36,6 +37,9 @@ const SLICES: i64 = 8;
 /// No time: nothing is kept there.
 const NEVER: i64 = i64::MIN;
 
+/// Notes for each entry that is there, and notes beside, from which on they are looked through.
+const NOTES_MAX: (usize, usize) = (4, 4_096);
+
 /// What keys and rows have in common: the time, and the slices. `I`: an entry.
 #[derive(Debug)]
 struct Slices<I> {
@@ -46,9 +50,13 @@ struct Slices<I> {
     /// The latest time that was read: a clock that is set back does not make anything younger.
     now: i64,
     entries: BTreeMap<i64, Vec<I>>,
+    /// How many notes there are in all slices.
+    notes: usize,
+    /// How many entries are there.
+    live: usize,
 }
 
-impl<I: Copy> Slices<I> {
+impl<I: Copy + Ord> Slices<I> {
     fn new(context: &OperatorContext, input: usize) -> Option<Self> {
         let ttl_ms = context.state_ttl_ms.get(input).copied().filter(|ttl| *ttl > 0)?;
         let ttl_ms = i64::try_from(ttl_ms).unwrap_or(i64::MAX);
@@ -59,6 +67,8 @@ impl<I: Copy> Slices<I> {
             metrics: Arc::clone(&context.metrics),
             now: NEVER,
             entries: BTreeMap::new(),
+            notes: 0,
+            live: 0,
         })
     }
 
@@ -84,7 +94,34 @@ impl<I: Copy> Slices<I> {
         let slice = self.slice_of(written);
         if before == NEVER || self.slice_of(before) != slice {
             self.entries.entry(slice).or_default().push(entry);
+            self.notes += 1;
         }
+        self.live += usize::from(before == NEVER);
+    }
+
+    /// So many entries are gone.
+    fn forget(&mut self, entries: usize) {
+        self.live = self.live.saturating_sub(entries);
+    }
+
+    /// Throws away notes that say nothing any more, if there are many. `written`: when an entry was written last.
+    fn tidy(&mut self, written: impl Fn(I) -> i64) {
+        let (for_each, beside) = NOTES_MAX;
+        if self.notes <= self.live * for_each + beside {
+            return;
+        }
+        let slice_ms = self.slice_ms;
+        self.entries.retain(|slice, entries| {
+            entries.sort_unstable();
+            entries.dedup();
+            entries.retain(|entry| {
+                let written = written(*entry);
+                written != NEVER && written.div_euclid(slice_ms) == *slice
+            });
+            entries.shrink_to_fit();
+            !entries.is_empty()
+        });
+        self.notes = self.entries.values().map(Vec::len).sum();
     }
 
     /// When the first slice is over.
@@ -99,10 +136,13 @@ impl<I: Copy> Slices<I> {
         while self.next_sweep().is_some_and(|at| at <= self.now) {
             swept.extend(self.entries.pop_first());
         }
+        self.notes -= swept.iter().map(|(_, entries): &(i64, Vec<I>)| entries.len()).sum::<usize>();
         swept
     }
 
-    fn count_expired(&self, entries: usize) {
+    /// So many entries are over.
+    fn expire(&mut self, entries: usize) {
+        self.forget(entries);
         self.metrics.expired.fetch_add(entries as u64, Ordering::Relaxed);
     }
 

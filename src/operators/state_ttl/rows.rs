@@ -44,7 +44,7 @@ impl RowTtl {
                 }
             }
         }
-        self.slices.count_expired(over.len());
+        self.slices.expire(over.len());
         over
     }
 
@@ -58,6 +58,7 @@ impl RowTtl {
     pub(in crate::operators) fn write(&mut self, ids: &[RowId]) {
         let now = self.slices.now;
         ids.iter().for_each(|id| self.write_at(*id, now));
+        self.slices.tidy(|id| self.written.get(id));
     }
 
     #[inline]
@@ -69,7 +70,12 @@ impl RowTtl {
 
     /// These rows are gone, and these chunks of the store have none any more.
     pub(in crate::operators) fn remove(&mut self, ids: &[RowId], released: &[usize]) {
-        ids.iter().for_each(|id| self.written.set(*id, NEVER));
+        for id in ids {
+            if self.written.get(*id) != NEVER {
+                self.written.set(*id, NEVER);
+                self.slices.forget(1);
+            }
+        }
         self.written.release(released);
     }
 

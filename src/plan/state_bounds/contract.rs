@@ -3,14 +3,29 @@
 use super::keys::{ends, keys, named_keys};
 use super::over::of_over;
 use super::size::{one_entry, size};
-use crate::expr::AggregateCall;
+use crate::expr::{AggregateCall, CastMode, Expr};
 use crate::plan::changelog::Changelog;
-use crate::plan::expr_text::{column_name, duration_text};
+use crate::plan::expr_text::{column_name, duration_text, expr_text};
 use crate::plan::{LogicalPlan, PlannerContext};
 use crate::stream_graph::{KeptState, OperatorSpec, RankStrategy, StateBound, StateContract, WindowKind, WindowSource};
 
 /// Aggregates whose state grows with every row.
-const GROWING: &[&str] = &["LISTAGG", "ARRAY_AGG", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "PERCENTILE", "MEDIAN"];
+const GROWING: &[&str] = &[
+    "LISTAGG",
+    "ARRAY_AGG",
+    "JSON_ARRAYAGG",
+    "JSON_ARRAYAGG_NULL_ON_NULL",
+    "JSON_OBJECTAGG",
+    "JSON_OBJECTAGG_ABSENT_ON_NULL",
+    "PERCENTILE",
+    "PERCENTILE_CONT",
+    "PERCENTILE_DISC",
+    "APPROX_PERCENTILE",
+    "MEDIAN",
+];
+
+/// Aggregates that keep each different value once. Those of bitmaps keep the numbers in them.
+const BY_VALUE: &[&str] = &["COLLECT", "APPROX_COUNT_DISTINCT", "MODE"];
 
 /// Aggregates that have to know all values where rows are taken back.
 const GROWING_IF_RETRACTED: &[&str] = &["MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "MAX_BY", "MIN_BY"];
@@ -154,16 +169,18 @@ pub(super) fn values_of<'a>(
     let mut seen: Vec<String> = Vec::new();
     aggregates.iter().filter_map(move |call| {
         let name = call.function.as_str();
-        let by_value = call.distinct && !matches!(name, "MIN" | "MAX") || name == "COLLECT";
+        let by_value = call.distinct && !matches!(name, "MIN" | "MAX") || BY_VALUE.contains(&name) || name.starts_with("BITMAP_");
         let kept = if by_value {
+            let of_numbers = name.starts_with("BITMAP_") && !call.distinct;
             let all: Vec<usize> = columns.iter().chain(&call.args).copied().collect();
-            state(&format!("different values of {}", args_text(call, input)), keys(input, &all))
+            let what = if of_numbers { "different numbers in" } else { "different values of" };
+            state(&format!("{what} {}", texts(&call.args, input).join(", ")), named_keys(input, &all, texts(&all, input)))
         } else if GROWING.contains(&name) || (retracts && GROWING_IF_RETRACTED.contains(&name)) {
             let bound = match size {
-                StateBound::Nothing { .. } => StateBound::Nothing { why: format!("{name} keeps all values of a group") },
+                StateBound::Nothing { .. } => StateBound::Nothing { why: format!("{} keeps all values", written_name(name)) },
                 size => size.clone(),
             };
-            state(&format!("values of {name}({})", args_text(call, input)), bound)
+            state(&format!("values of {}({})", written_name(name), texts(&call.args, input).join(", ")), bound)
         } else {
             return None;
         };
@@ -174,8 +191,27 @@ pub(super) fn values_of<'a>(
     })
 }
 
-fn args_text(call: &AggregateCall, input: &LogicalPlan) -> String {
-    call.args.iter().map(|arg| column_name(*arg, input.schema())).collect::<Vec<_>>().join(", ")
+/// The name that a query has for a function.
+fn written_name(name: &str) -> &str {
+    name.trim_end_matches("_NULL_ON_NULL").trim_end_matches("_ABSENT_ON_NULL")
+}
+
+/// Columns as they are written, where a projection computes them.
+fn texts(columns: &[usize], input: &LogicalPlan) -> Vec<String> {
+    let text = |column: &usize| match input {
+        LogicalPlan::Project { input, exprs, .. } => expr_text(as_written(&exprs[*column]), input.schema()),
+        _ => column_name(*column, input.schema()),
+    };
+    columns.iter().map(text).collect()
+}
+
+/// An argument without what the binder put around it.
+fn as_written(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { input, mode: CastMode::Implicit, .. } => as_written(input),
+        Expr::Call { function, args, .. } if function == "JSON_STRING" => as_written(&args[0]),
+        expr => expr,
+    }
 }
 
 /// What the materializer of a sink keeps of a query.

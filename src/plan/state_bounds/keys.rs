@@ -87,7 +87,7 @@ fn values_of(expr: &Expr) -> Option<u64> {
         }
         Expr::Cast { input, .. } => values_of(input),
         Expr::Call { function, args, data_type } => match (function.as_str(), args.as_slice()) {
-            ("%", [_, Expr::Literal { value, .. }]) => modulus(value),
+            ("%", [number, Expr::Literal { value, .. }]) if number.data_type().is_integer() => modulus(value),
             ("EXTRACT", [Expr::Literal { value: Value::String(unit), .. }, _]) => values_of_unit(unit),
             _ => values_of_type(data_type),
         },

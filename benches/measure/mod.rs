@@ -18,6 +18,7 @@ pub type Fallible<T> = Result<T, Box<dyn Error>>;
 
 /// What a run needed.
 #[derive(Clone, Copy)]
+#[allow(dead_code, reason = "each program reads what it shows")]
 pub struct Usage {
     /// From the start of the process to its end.
     pub wall: Duration,
@@ -25,6 +26,8 @@ pub struct Usage {
     pub cpu: Duration,
     /// The most resident memory, in bytes.
     pub memory: u64,
+    /// Bytes that went to disk.
+    pub written: u64,
 }
 
 /// Writes to standard output.
@@ -61,9 +64,10 @@ pub fn run(script: &Path, parallelism: u32) -> Fallible<Usage> {
         .arg(parallelism.to_string())
         .stdout(Stdio::null())
         .spawn()?;
-    let mut memory = 0;
+    let (mut memory, mut written) = (0, 0);
     let status = loop {
         memory = memory.max(peak_memory(child.id()).unwrap_or(0));
+        written = written.max(bytes_written(child.id()).unwrap_or(0));
         match child.try_wait()? {
             Some(status) => break status,
             None => std::thread::sleep(Duration::from_millis(2)),
@@ -74,7 +78,7 @@ pub fn run(script: &Path, parallelism: u32) -> Fallible<Usage> {
         return Err(format!("{} failed: {status}", script.display()).into());
     }
     let cpu = cpu_of_children().zip(cpu_before).map_or(wall, |(after, before)| after - before);
-    Ok(Usage { wall, cpu, memory })
+    Ok(Usage { wall, cpu, memory, written })
 }
 
 /// Runs a script some times; the run that took the least CPU time counts.
@@ -99,4 +103,10 @@ fn peak_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Bytes that a process has had written to disk so far, from Linux's `/proc`.
+fn bytes_written(process: u32) -> Option<u64> {
+    let counts = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("write_bytes:"))?.trim().parse().ok()
 }

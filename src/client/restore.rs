@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::session::Session;
 use super::state_paths;
-use crate::cluster::checkpoint::{FoundCheckpoint, find_checkpoints, fits};
+use crate::cluster::checkpoint::{FoundCheckpoint, find_checkpoints, fits, owner_of, take_over};
 use crate::config::{CHECKPOINT_DIR, CHECKPOINT_RETENTION};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::{self, JobGraph};
-use crate::runtime::checkpoint::LocalStores;
+use crate::runtime::checkpoint::{CheckpointStore, LocalStores, Stores};
 use crate::sql::{ParsedStatement, Statement};
 
 /// A script: its text, and what relative paths in it start from; none = what those of the session do.
@@ -34,6 +34,17 @@ pub(super) enum Start {
     FromPathWith(String),
     /// Anew, since the path has nothing for it.
     Anew(String),
+}
+
+impl Start {
+    /// Something else is to be said first.
+    fn say_before(&mut self, word: String) {
+        *self = match std::mem::replace(self, Start::FromPath) {
+            Start::FromPath => Start::FromPathWith(word),
+            Start::FromPathWith(own) => Start::FromPathWith(format!("{word}; {own}")),
+            Start::Anew(own) => Start::Anew(format!("{word}; {own}")),
+        };
+    }
 }
 
 /// How the statements that run as jobs start, in their order.
@@ -76,7 +87,17 @@ impl RestorePlan {
                 }
             }
         }
-        let starts = starts(path, find_checkpoints(&LocalStores::default(), path), &statements)?;
+        let stores = LocalStores::default();
+        check_running(&stores, path, &statements)?;
+        let found = find_checkpoints(&stores, path);
+        let damaged = found.iter().flat_map(|found| &found.damaged).map(|damaged| {
+            format!("'{}' is left alone: {}", damaged.directory, damaged.cause.detail().unwrap_or(damaged.cause.message()))
+        });
+        let damaged: Vec<String> = damaged.collect();
+        let mut starts = starts(path, found.map(|found| found.checkpoints), &statements, !damaged.is_empty())?;
+        if let (false, Some(first)) = (damaged.is_empty(), starts.first_mut()) {
+            first.say_before(damaged.join("; "));
+        }
         Ok(RestorePlan { starts: starts.into() })
     }
 
@@ -86,7 +107,25 @@ impl RestorePlan {
     }
 }
 
-fn starts(path: &str, found: Result<Vec<FoundCheckpoint>>, statements: &[Option<Planned>]) -> Result<Vec<Start>> {
+/// An error when a job of the scripts runs already, and writes its checkpoints below the path.
+fn check_running(stores: &dyn Stores, path: &str, statements: &[Option<Planned>]) -> Result<()> {
+    let path = path.trim().trim_end_matches('/');
+    let jobs = CheckpointStore::open(stores, path).and_then(|store| store.directories()).unwrap_or_default();
+    for directory in jobs.iter().map(|job| format!("{path}/{job}")) {
+        let Some(owner) = owner_of(stores, &directory) else { continue };
+        if statements.iter().flatten().any(|planned| owner.is(&planned.graph.name, planned.ordinal)) {
+            drop(take_over(stores, &directory)?);
+        }
+    }
+    Ok(())
+}
+
+fn starts(
+    path: &str,
+    found: Result<Vec<FoundCheckpoint>>,
+    statements: &[Option<Planned>],
+    has_damaged: bool,
+) -> Result<Vec<Start>> {
     let found = match found {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::FileNotFound => {
@@ -96,7 +135,8 @@ fn starts(path: &str, found: Result<Vec<FoundCheckpoint>>, statements: &[Option<
     };
     if found.iter().any(|found| found.is_in_directory_of_jobs) {
         let start = |planned: &Option<Planned>| match planned {
-            Some(planned) if !found.iter().any(|found| planned.is_of(found)) => {
+            // What cannot be read may be of it: then the job itself says why it does not start.
+            Some(planned) if !has_damaged && !found.iter().any(|found| planned.is_of(found)) => {
                 Start::FromPathWith(anew(planned, &format!("'{path}' has no checkpoint of it")))
             }
             _ => Start::FromPath,

@@ -110,7 +110,7 @@ pub struct JobMetrics {
 /// How many checkpoints a job has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckpointCounts {
-    /// Begun.
+    /// Begun. Those that were given up since the job came to its end have neither completed nor failed.
     pub triggered: u64,
     /// Completed.
     pub completed: u64,

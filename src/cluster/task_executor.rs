@@ -21,8 +21,8 @@ use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, R
 use crate::runtime::Environment;
 use crate::runtime::channel::ShuffleEnvironment;
 use crate::runtime::checkpoint::{
-    CheckpointBarrier, CheckpointResponder, KnownPieces, RestoredTask, StateLocation, TaskSnapshot, TaskState, read_task,
-    write_task,
+    CheckpointBarrier, CheckpointResponder, GivenUp, KnownPieces, RestoredTask, StateLocation, TaskSnapshot, TaskState,
+    read_task, write_task,
 };
 use crate::runtime::state::MemoryManager;
 use crate::runtime::task::{
@@ -156,6 +156,8 @@ struct Writing {
     location: Arc<StateLocation>,
     /// How many.
     pending: u32,
+    /// Those for checkpoints, which may be given up.
+    under_way: BTreeMap<CheckpointId, GivenUp>,
     /// What checkpoints that are complete have of the task, and need not be written again.
     known: Arc<KnownPieces>,
     /// What will be known once a checkpoint is complete.
@@ -170,8 +172,13 @@ struct Writing {
 
 impl Writing {
     fn new(master: Gateway<JobMaster>, location: Arc<StateLocation>) -> Self {
-        let (known, written) = Default::default();
-        Writing { master, location, pending: 0, known, written, ended: None, last_state: None, failed: None }
+        let (under_way, known, written) = Default::default();
+        Writing { master, location, pending: 0, under_way, known, written, ended: None, last_state: None, failed: None }
+    }
+
+    /// What is being written for checkpoints up to this one is of no use.
+    fn give_up(&mut self, checkpoint: CheckpointId) {
+        self.under_way.range(..=checkpoint).for_each(|(_, given_up)| given_up.set());
     }
 
     /// What it has need not be written again. What others have that were given up before may be gone.
@@ -255,6 +262,14 @@ impl TaskExecutor {
     /// A task has ended; that is told when its snapshots are written.
     fn task_ended(&mut self, attempt: ExecutionAttemptId, end: ExecutionEnd, metrics: TaskMetricsSnapshot) {
         if let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) {
+            match &end {
+                ExecutionEnd::Finished if writing.pending > 0 => {
+                    writing.master.tell(UpdateTask { attempt, update: TaskUpdate::Processed });
+                }
+                ExecutionEnd::Finished => {}
+                // The job goes back, or ends: no checkpoint that is under way will be complete.
+                ExecutionEnd::Canceled | ExecutionEnd::Failed(_) => writing.give_up(CheckpointId(u64::MAX)),
+            }
             writing.ended = Some((end, metrics));
         }
         self.tell_if_ended(attempt);
@@ -281,15 +296,23 @@ impl TaskExecutor {
         let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) else { return };
         writing.pending += 1;
         let (stores, location) = (Arc::clone(&self.data_plane.environment.stores), Arc::clone(&writing.location));
-        let (barrier, known) = (snapshot.barrier, Arc::clone(&writing.known));
+        let (barrier, known, given_up) = (snapshot.barrier, Arc::clone(&writing.known), GivenUp::default());
+        if let Some(barrier) = barrier {
+            writing.under_way.insert(barrier.id, given_up.clone());
+        }
         main.run_blocking(
-            move || write_task(&*stores, &location, attempt, snapshot, &known),
+            move || write_task(&*stores, &location, attempt, snapshot, &known, &given_up),
             move |executor, _, written| {
                 let Some(Task::Running(_, writing)) = executor.tasks.get_mut(&attempt) else { return };
                 writing.pending -= 1;
+                if let Some(barrier) = barrier {
+                    writing.under_way.remove(&barrier.id);
+                }
                 match (barrier, written) {
                     (Some(barrier), Ok((state, pieces))) => {
-                        writing.written.insert(barrier.id, pieces);
+                        if !barrier.kind.stops() {
+                            writing.written.insert(barrier.id, pieces);
+                        }
                         writing.master.tell(AcknowledgeCheckpoint { attempt, checkpoint: barrier.id, state });
                     }
                     (Some(barrier), Err(cause)) => {
@@ -490,7 +513,12 @@ impl Handle<NotifyCheckpointComplete> for TaskExecutor {
 
 impl Handle<NotifyCheckpointAborted> for TaskExecutor {
     fn handle(&mut self, call: NotifyCheckpointAborted, _: &MainThread<Self>) -> Answer<()> {
-        call.attempts.into_iter().for_each(|attempt| self.send(attempt, Mail::CheckpointAborted(call.checkpoint)));
+        for attempt in call.attempts {
+            if let Some(Task::Running(_, writing)) = self.tasks.get_mut(&attempt) {
+                writing.give_up(call.checkpoint);
+            }
+            self.send(attempt, Mail::CheckpointAborted(call.checkpoint));
+        }
         Ok(()).into()
     }
 }

@@ -7,9 +7,10 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt32Array}
 use arrow::buffer::BooleanBuffer;
 
 use super::keyed_state::{key_groups_of, numbered_columns, state_rows};
+use super::state_ttl::{FrozenTimes, with_times};
 use crate::error::Result;
 use crate::runtime::state::{RowAttribute, RowId, RowStore, StoredChunk};
-use crate::runtime::{FrozenState, StatePiece, StateSink, TakeBatch};
+use crate::runtime::{Beside, FrozenState, StatePiece, StateSink, TakeBatch, with_texts};
 use crate::types::hash_columns;
 
 /// The rows of a store, in the order in which they came: key group, columns, and a number for each row where it has one.
@@ -24,12 +25,14 @@ pub(super) struct FrozenStore {
     pub(super) constant: Option<RowAttribute<i64>>,
     /// A number that changes: the last column.
     pub(super) changing: Option<RowAttribute<u32>>,
+    /// When each row was written, behind all other columns. That of a row does not change unless it has a number that does.
+    pub(super) times: Option<FrozenTimes>,
 }
 
 impl FrozenStore {
     /// Of rows without numbers.
     pub(super) fn new(store: &RowStore, keys: &[usize], max_parallelism: u32) -> Self {
-        FrozenStore { store: store.clone(), keys: keys.to_vec(), max_parallelism, constant: None, changing: None }
+        FrozenStore { store: store.clone(), keys: keys.to_vec(), max_parallelism, constant: None, changing: None, times: None }
     }
 
     /// The rows `ids`, whose columns are these, without the number that changes.
@@ -47,19 +50,24 @@ impl FrozenStore {
         Some(Arc::new(UInt32Array::from_iter_values(ids.iter().map(|id| changing.get(*id)))))
     }
 
+    fn times_of(&self, ids: &[RowId]) -> Option<ArrayRef> {
+        self.times.as_ref().map(|times| times.of(ids))
+    }
+
     /// The rows of a chunk that are there.
     fn live_rows(&self, chunk: &StoredChunk<'_>) -> Result<RecordBatch> {
         let ids = chunk.live();
         let columns = self.store.take(&ids)?;
         let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
         let rows = self.with_key_groups(&ids, &keys, columns)?;
-        match self.changing_of(&ids) {
+        let rows = match self.changing_of(&ids) {
             Some(changing) => {
                 let columns = rows.columns()[1..].iter().cloned().chain([changing]).collect();
-                numbered_columns(Arc::clone(rows.column(0)), columns)
+                numbered_columns(Arc::clone(rows.column(0)), columns)?
             }
-            None => Ok(rows),
-        }
+            None => rows,
+        };
+        with_times(rows, self.times_of(&ids))
     }
 
     /// What changes of the rows that a chunk stores.
@@ -71,13 +79,17 @@ impl FrozenStore {
         let ids = chunk.stored();
         let mask = mask.unwrap_or_else(|| BooleanBuffer::new_set(ids.len()));
         let columns = self.changing_of(&ids).into_iter().collect();
-        numbered_columns(Arc::new(BooleanArray::new(mask, None)), columns).map(Some)
+        let beside = numbered_columns(Arc::new(BooleanArray::new(mask, None)), columns)?;
+        with_times(beside, self.changing.as_ref().and_then(|_| self.times_of(&ids))).map(Some)
     }
 
     /// All that a chunk stores.
     fn stored_rows(&self, chunk: &StoredChunk<'_>) -> Result<RecordBatch> {
         let ids = chunk.stored();
-        self.with_key_groups(&ids, &self.store.take_columns(&ids, &self.keys)?, chunk.columns()?)
+        let rows = self.with_key_groups(&ids, &self.store.take_columns(&ids, &self.keys)?, chunk.columns()?)?;
+        let texts = (0..self.store.num_columns()).filter(|column| self.store.is_text(*column));
+        let rows = with_texts(rows, texts.map(|column| column + 1))?;
+        with_times(rows, if self.changing.is_none() { self.times_of(&ids) } else { None })
     }
 }
 
@@ -91,8 +103,8 @@ impl FrozenState for FrozenStore {
             match chunk.content() {
                 None => sink.rows(self.live_rows(chunk)?)?,
                 Some(content) => {
-                    let beside = self.beside(chunk)?;
-                    sink.piece(StatePiece { content, beside, rows: &|| self.stored_rows(chunk) })?;
+                    let beside = self.beside(chunk)?.map(Beside::Rows);
+                    sink.piece(StatePiece { content, beside, rows: Some(&|| self.stored_rows(chunk)) })?;
                 }
             }
         }

@@ -13,9 +13,10 @@ use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute;
 
 use super::change_rows::{ChangeRows, Differ, rows_then_watermark};
+use super::group_blocks::{ContentNumbers, FrozenGroups};
 use super::group_table::GroupTable;
 use super::keyed_state::rows_in_range;
-use super::state_ttl::{KeyTtl, has_times, split_times, with_times};
+use super::state_ttl::{KeyTtl, has_times, split_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
@@ -38,6 +39,7 @@ struct GroupState {
     functions: Arc<FunctionRegistry>,
     max_parallelism: u32,
     table: Option<GroupTable>,
+    contents: ContentNumbers,
     ttl: Option<KeyTtl>,
     /// What the operator keeps beside for each group.
     touched_bytes: usize,
@@ -59,6 +61,7 @@ impl GroupAggregate {
             functions: Arc::clone(&context.environment.functions),
             max_parallelism: context.max_parallelism,
             table: None,
+            contents: ContentNumbers::default(),
             ttl: KeyTtl::new(context, 0),
             touched_bytes: 0,
         };
@@ -173,11 +176,17 @@ impl GroupState {
 
 impl StateTable for GroupState {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let Some(table) = &self.table else { return Ok(StateTableSnapshot::new(Vec::new())) };
-        let rows = table.snapshot(self.max_parallelism, |_| Vec::new())?;
-        let times = self.ttl.as_ref().map(|ttl| ttl.times(&table.keys.groups()));
-        let rows = rows.map(|rows| with_times(rows, times)).transpose()?;
-        Ok(StateTableSnapshot::new(rows.into_iter().collect()))
+        let GroupState { table, contents, ttl, max_parallelism, .. } = self;
+        let mut frozen = FrozenGroups::default();
+        if let Some(table) = table {
+            let times = |groups: &[u32]| ttl.as_ref().map(|ttl| ttl.times(groups));
+            table.freeze(*max_parallelism, contents, &mut frozen, |_| Vec::new(), times)?;
+        }
+        Ok(StateTableSnapshot::frozen(frozen))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.table.iter_mut().for_each(GroupTable::snapshot_completed);
     }
 
     fn outlives_input(&self) -> bool {

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Int64Type};
 use hashbrown::HashMap;
 
-use super::keyed_state::{key_groups_of, state_rows};
+use super::group_blocks::{ContentNumbers, FrozenGroups, GroupBlocks, GroupRows};
+use super::keyed_state::{key_groups_of, numbered_columns, state_rows};
+use super::state_ttl::with_times;
 use crate::error::Result;
 use crate::expr::{AggregateCall, AggregateSet, FunctionRegistry, GroupKeys};
 use crate::types::{RowKind, RowKinds, hash_columns};
@@ -20,6 +23,7 @@ pub(super) struct GroupTable {
     num_keys: usize,
     groups: Vec<u32>,
     hashes: Vec<u64>,
+    blocks: GroupBlocks,
 }
 
 impl GroupTable {
@@ -37,6 +41,7 @@ impl GroupTable {
             num_keys: key_types.len(),
             groups: Vec::new(),
             hashes: Vec::new(),
+            blocks: GroupBlocks::default(),
         })
     }
 
@@ -53,8 +58,11 @@ impl GroupTable {
         &self.groups
     }
 
+    /// Makes room for the groups that were found. They are about to change.
     fn resize(&mut self) {
         let num_groups = self.keys.num_groups();
+        self.blocks.note_keys(self.keys.fresh(), num_groups);
+        self.blocks.note_values(&self.groups, num_groups);
         self.aggregates.resize(num_groups);
         if let Some(counts) = &mut self.row_counts {
             counts.resize(num_groups, 0);
@@ -117,6 +125,7 @@ impl GroupTable {
             return Ok(());
         }
         self.keys.remove(groups);
+        self.blocks.note_keys(groups, self.keys.num_groups());
         self.aggregates.clear(groups)?;
         if let Some(counts) = &mut self.row_counts {
             groups.iter().for_each(|group| counts[*group as usize] = 0);
@@ -124,9 +133,16 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Keys, row count (when rows can be taken back) and accumulator state of these groups.
+    /// Keys and values of these groups.
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
         let mut columns = self.keys.keys(groups)?;
+        columns.extend(self.values(groups)?);
+        Ok(columns)
+    }
+
+    /// Row count (when rows can be taken back) and accumulator state of these groups.
+    fn values(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
+        let mut columns: Vec<ArrayRef> = Vec::new();
         if let Some(counts) = &self.row_counts {
             let counts = groups.iter().map(|group| counts[*group as usize]);
             columns.push(Arc::new(Int64Array::from_iter_values(counts)));
@@ -149,6 +165,35 @@ impl GroupTable {
         let mut columns = first(groups.len());
         columns.extend(self.state(&groups)?);
         state_rows(key_groups, columns).map(Some)
+    }
+
+    /// All groups as state, what did not change since a complete checkpoint as what that has. `first` are columns before the keys, given the
+    /// number of rows; `times` say when the values of groups were written, where someone has to know.
+    pub(super) fn freeze(
+        &mut self,
+        max_parallelism: u32,
+        numbers: &mut ContentNumbers,
+        frozen: &mut FrozenGroups,
+        first: impl Fn(usize) -> Vec<ArrayRef>,
+        times: impl Fn(&[u32]) -> Option<ArrayRef>,
+    ) -> Result<()> {
+        let stretches = self.blocks.freeze(numbers);
+        let keys = |groups: &[u32]| {
+            let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), max_parallelism);
+            let mut columns = first(groups.len());
+            columns.extend(self.keys.keys(groups)?);
+            state_rows(key_groups, columns)
+        };
+        let values = |groups: &[u32]| {
+            let counts: ArrayRef = Arc::new(BooleanArray::new(BooleanBuffer::new_set(groups.len()), None));
+            with_times(numbered_columns(counts, self.values(groups)?)?, times(groups))
+        };
+        frozen.add(&stretches, &self.keys, &GroupRows { keys: &keys, values: Some(&values) })
+    }
+
+    /// The last snapshot is part of a complete checkpoint.
+    pub(super) fn snapshot_completed(&mut self) {
+        self.blocks.snapshot_completed();
     }
 
     /// Merges `num_rows` rows of state: keys, row count, accumulators.
@@ -196,6 +241,7 @@ impl GroupTable {
     pub(super) fn bytes(&self) -> usize {
         self.keys.bytes()
             + self.aggregates.bytes()
+            + self.blocks.bytes()
             + self.row_counts.as_ref().map_or(0, |counts| counts.capacity() * size_of::<i64>())
     }
 }

@@ -11,6 +11,7 @@ mod expand;
 mod factory;
 mod frozen_store;
 mod group_aggregate;
+mod group_blocks;
 mod group_table;
 mod join;
 mod keyed_state;

@@ -30,7 +30,7 @@ pub use element::{FlushId, StreamElement, WatermarkStatus};
 pub use environment::{Environment, OperatorContext, OperatorFactory, OperatorMetrics};
 pub use operator::{Operator, Output, StateTable};
 pub use results::{ResultHub, ResultSender, ResultStream};
-pub use snapshot::{FrozenState, StatePiece, StateSink, StateTableSnapshot, TakeBatch};
+pub use snapshot::{Beside, FrozenState, StatePiece, StateSink, StateTableSnapshot, TakeBatch, with_texts};
 pub(in crate::runtime) use snapshot::{assemble, marked_as_piece};
 pub use source::{SourceOperator, SourceStatus};
 pub use split_metrics::{SourceMetrics, SourceSnapshot, SplitProgress, SplitState};

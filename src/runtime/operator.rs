@@ -109,6 +109,10 @@ pub trait StateTable {
     /// into a [`FrozenState`](super::FrozenState), which does it while the task goes on.
     fn snapshot(&mut self) -> Result<StateTableSnapshot>;
 
+    /// The last snapshot is part of a checkpoint that is complete. Pieces of it that do not change need not be given with their rows again
+    /// ([`StatePiece::rows`](super::StatePiece::rows)).
+    fn snapshot_completed(&mut self) {}
+
     /// Adds the rows whose key group is in `range`. The table is empty before the first call; with a changed parallelism it is
     /// called once per old subtask.
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()>;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{FilterBuilder, cast};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::compute::{FilterBuilder, cast, take};
+use arrow::datatypes::{DataType, Field, Schema, UInt16Type};
 
 use crate::error::Result;
 
@@ -19,9 +19,24 @@ pub struct StatePiece<'a> {
     pub content: u64,
     /// What does change, for each row: a Boolean column that says whether the row counts, then columns that come after those of `rows`.
     /// None = all count, and there are no such columns.
-    pub beside: Option<RecordBatch>,
-    /// The rows, made when they are needed. Texts need not be views.
-    pub rows: &'a dyn Fn() -> Result<RecordBatch>,
+    pub beside: Option<Beside>,
+    /// The rows, made when they are needed. Texts need not be views. None = the last complete checkpoint has them
+    /// ([`StateTable::snapshot_completed`](super::StateTable::snapshot_completed)).
+    pub rows: Option<&'a dyn Fn() -> Result<RecordBatch>>,
+}
+
+/// What stands beside the rows of a piece.
+#[derive(Debug, Clone)]
+pub enum Beside {
+    /// It is written with each snapshot.
+    Rows(RecordBatch),
+    /// It does not change for a while either.
+    Piece {
+        /// Its number among all contents of the table.
+        content: u64,
+        /// None = the last complete checkpoint has it.
+        rows: Option<RecordBatch>,
+    },
 }
 
 /// Takes what a snapshot consists of, in order.
@@ -99,6 +114,16 @@ impl StateTableSnapshot {
 /// Stands in the metadata of the rows of a piece.
 const PIECE: &str = "piece";
 
+/// Stands in the metadata of a column of bytes that are text.
+const TEXT: &str = "text";
+
+/// Rows of a piece of which these columns are text, whose bytes are there as such.
+pub fn with_texts(rows: RecordBatch, texts: impl Iterator<Item = usize>) -> Result<RecordBatch> {
+    let mut fields: Vec<Field> = rows.schema_ref().fields().iter().map(|field| field.as_ref().clone()).collect();
+    texts.for_each(|text| fields[text].set_metadata(HashMap::from([(TEXT.to_string(), String::new())])));
+    Ok(rows.with_schema(Arc::new(Schema::new(fields)))?)
+}
+
 /// The rows of a piece as they are written: in a file they are known as such.
 pub(in crate::runtime) fn marked_as_piece(rows: &RecordBatch) -> Result<RecordBatch> {
     let metadata = HashMap::from([(PIECE.to_string(), String::new())]);
@@ -110,7 +135,9 @@ pub(in crate::runtime) fn assemble(rows: RecordBatch, beside: Option<&RecordBatc
     if !rows.schema_ref().metadata().contains_key(PIECE) {
         return Ok(rows);
     }
-    let mut columns: Vec<ArrayRef> = rows.columns().iter().map(viewed).collect::<Result<_>>()?;
+    let fields = rows.schema_ref().fields().iter();
+    let mut columns: Vec<ArrayRef> =
+        rows.columns().iter().zip(fields).map(|(column, field)| viewed(column, field)).collect::<Result<_>>()?;
     if let Some(beside) = beside {
         columns.extend_from_slice(&beside.columns()[1..]);
         let counts = beside.column(0).as_boolean();
@@ -119,22 +146,27 @@ pub(in crate::runtime) fn assemble(rows: RecordBatch, beside: Option<&RecordBatc
             columns = columns.iter().map(|column| predicate.filter(column)).collect::<std::result::Result<_, _>>()?;
         }
     }
-    let name = |index: usize| {
-        rows.schema_ref().fields().get(index).map_or_else(|| format!("column_{index}"), |field| field.name().clone())
-    };
-    let fields = columns.iter().enumerate().map(|(index, column)| Field::new(name(index), column.data_type().clone(), true));
+    let beside = beside.iter().flat_map(|beside| beside.schema_ref().fields().iter().skip(1));
+    let names = rows.schema_ref().fields().iter().chain(beside).map(|field| field.name());
+    let fields = columns.iter().zip(names).map(|(column, name)| Field::new(name, column.data_type().clone(), true));
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?)
 }
 
 /// Texts as views, as everywhere outside of files.
-fn viewed(column: &ArrayRef) -> Result<ArrayRef> {
-    let values = match column.data_type() {
-        DataType::Dictionary(_, values) => values,
-        plain => plain,
-    };
-    Ok(match values {
+fn viewed(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    Ok(match column.data_type() {
+        DataType::Dictionary(..) => {
+            let texts = column.as_dictionary::<UInt16Type>();
+            take(&viewed(texts.values(), field)?, texts.keys(), None)?
+        }
         DataType::Utf8 => cast(column, &DataType::Utf8View)?,
-        DataType::Binary => cast(column, &DataType::BinaryView)?,
+        DataType::Binary => {
+            let views = cast(column, &DataType::BinaryView)?;
+            match field.metadata().contains_key(TEXT) {
+                true => Arc::new(views.as_binary_view().clone().to_string_view()?),
+                false => views,
+            }
+        }
         _ => Arc::clone(column),
     })
 }

@@ -265,6 +265,22 @@ impl CheckpointCoordinator {
         Some(CheckpointFailure { barrier, job_failure })
     }
 
+    /// Nothing but the writing of a checkpoint keeps the job from its end: nobody will ever go back to it. Gives the one that was under way.
+    /// A savepoint goes on: it is for the user.
+    pub fn give_up(&mut self, now_ms: i64) -> Option<CheckpointBarrier> {
+        let pending = self.pending.take_if(|pending| !pending.barrier.kind.stops())?;
+        self.last_end_ms = Some(now_ms);
+        Some(pending.barrier)
+    }
+
+    /// Whether nobody has a use for what is written for a checkpoint: it was given up, or has failed.
+    pub fn is_litter(&self, checkpoint: CheckpointId) -> bool {
+        let is_under_way = self.pending.as_ref().is_some_and(|pending| pending.barrier.id == checkpoint)
+            || self.finalizing.as_ref().is_some_and(|done| done.barrier.id == checkpoint);
+        // Ids rise: what is later than all that is complete, and not under way, never was completed.
+        !is_under_way && self.latest().is_none_or(|latest| latest.manifest.checkpoint < checkpoint)
+    }
+
     /// Whether a checkpoint is still under way when its time is up.
     pub fn expire(&mut self, checkpoint: CheckpointId, now_ms: i64) -> Option<(CheckpointFailure, Error)> {
         let pending = self.pending.as_ref().filter(|pending| pending.barrier.id == checkpoint)?;

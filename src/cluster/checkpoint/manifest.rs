@@ -1,7 +1,7 @@
 //! The manifest of a checkpoint, `_metadata`: what it consists of. Written last, whole or not at all; without it there is no checkpoint.
 //!
 //! ```text
-//!   {"format":"flott checkpoint","version":2,"bytes":1234,"sha256":"…"}      one line
+//!   {"format":"flott checkpoint","version":3,"bytes":1234,"sha256":"…"}      one line
 //!   {"job":"…","checkpoint":7,…}                                            as many bytes, with that digest
 //! ```
 
@@ -20,8 +20,8 @@ use crate::types::{CheckpointId, JobId, OperatorId};
 pub const METADATA_FILE: &str = "_metadata";
 
 const FORMAT: &str = "flott checkpoint";
-/// The version that is written. Since 2, checkpoints have files in common.
-const VERSION: u32 = 2;
+/// The version that is written. Since 2, checkpoints have files in common; since 3, texts are written there as bytes.
+const VERSION: u32 = 3;
 /// The oldest version that is read.
 const OLDEST_VERSION: u32 = 1;
 
@@ -195,14 +195,14 @@ pub(super) mod tests {
     fn torn_changed_and_foreign_manifests_are_refused() {
         let whole = manifest().encode().unwrap();
         let changed = String::from_utf8(whole.clone()).unwrap().replace("\"checkpoint\":3", "\"checkpoint\":4");
-        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":2", "\"version\":3", 1);
+        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":3", "\"version\":4", 1);
         let cases: [(&[u8], &str); 6] = [
             (b"", "it has no header"),
             (b"{\"a\":1}\n", "it has no header"),
             (&whole[..whole.len() - 5], "bytes of"),
             (&whole[..20], "it has no header"),
             (changed.as_bytes(), "do not fit their digest"),
-            (newer.as_bytes(), "its version is 3"),
+            (newer.as_bytes(), "its version is 4"),
         ];
         for (file, why) in cases {
             let refused = Manifest::decode(file).unwrap_err();

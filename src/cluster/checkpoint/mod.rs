@@ -6,6 +6,7 @@
 mod coordinator;
 mod discovery;
 mod manifest;
+mod owner;
 mod restart_strategy;
 mod restore;
 mod settings;
@@ -15,6 +16,7 @@ pub use coordinator::{
 };
 pub use discovery::{FoundCheckpoint, JobStart, find_checkpoints, find_restore, split};
 pub use manifest::{Manifest, OperatorName, VertexState, write_manifest};
+pub use owner::{Owner, owner_of, take_over};
 pub use restart_strategy::RestartStrategy;
 pub use restore::{JobRestore, fits, plan_restore};
 pub use settings::CheckpointSettings;

@@ -23,6 +23,8 @@ pub struct UpdateTask {
 pub enum TaskUpdate {
     /// It runs.
     Running,
+    /// It has processed everything, and waits for its snapshots to be written. Its end follows.
+    Processed,
     /// It has ended; told once.
     Ended {
         /// How.

@@ -21,7 +21,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::rpc::{Answer, Handle, MainThread, Reply};
 use crate::runtime::Environment;
 use crate::runtime::checkpoint::{
-    CheckpointBarrier, CheckpointKind, CheckpointStore, FINISHED_DIRECTORY, StateLocation, TaskState, resolve, shared_directory,
+    CheckpointBarrier, CheckpointKind, CheckpointStore, FINISHED_DIRECTORY, StateLocation, StateSection, TaskState, resolve,
+    shared_directory,
 };
 use crate::runtime::task::ExecutionAttemptId;
 use crate::types::{CheckpointId, SubtaskIndex};
@@ -68,7 +69,7 @@ impl JobMaster {
         }
     }
 
-    /// Whether all tasks run (or have finished), sources among them: where no source runs, the rest is about to finish.
+    /// Whether all tasks run (or have finished), sources among them: where no source reads, the rest is about to finish.
     fn can_trigger(&self) -> bool {
         let runs_or_ran = |state| matches!(state, ExecutionState::Running | ExecutionState::Finished);
         self.execution.state() == JobState::Running
@@ -77,8 +78,10 @@ impl JobMaster {
     }
 
     fn running_sources(&self) -> Vec<ExecutionAttemptId> {
-        let running = self.running().into_iter();
-        running.filter(|attempt| self.graph.vertex(attempt.vertex).inputs.is_empty()).collect()
+        let reads = |attempt: &ExecutionAttemptId| {
+            self.graph.vertex(attempt.vertex).inputs.is_empty() && !self.processed.contains(attempt)
+        };
+        self.running().into_iter().filter(reads).collect()
     }
 
     /// The tasks that have not ended.
@@ -240,6 +243,24 @@ impl JobMaster {
         prepared
     }
 
+    /// Gives up the checkpoint that is under way when all tasks have processed everything: nothing is left that could make the job go back
+    /// to it, and it would only delay the end. What sinks had prepared for it is in the last state of their tasks.
+    pub(super) fn give_up_useless_checkpoint(&mut self, main: &MainThread<Self>) {
+        let is_at_end =
+            self.execution.state() == JobState::Running && self.running().iter().all(|attempt| self.processed.contains(attempt));
+        if let Some(barrier) = is_at_end.then(|| self.checkpoints.give_up(main.clock().now_ms())).flatten() {
+            self.tell_aborted(barrier);
+            self.discard_beside(barrier, main);
+        }
+    }
+
+    /// Something was written for a checkpoint that failed or was given up before.
+    fn discard_litter(&self, attempt: ExecutionAttemptId, checkpoint: CheckpointId, main: &MainThread<Self>) {
+        if self.execution.execution(attempt).is_some() && self.checkpoints.is_litter(checkpoint) {
+            self.discard_beside(CheckpointBarrier { id: checkpoint, kind: CheckpointKind::Checkpoint }, main);
+        }
+    }
+
     fn tell_aborted(&self, barrier: CheckpointBarrier) {
         for (executor, attempts) in self.by_executor(&self.running()) {
             executor.tell(NotifyCheckpointAborted { attempts, checkpoint: barrier.id });
@@ -336,14 +357,15 @@ fn copy_finished(
     let tasks = manifest.vertices.iter_mut().flat_map(|vertex| &mut vertex.subtasks);
     let tables = tasks.flat_map(|task| &mut task.operators).flat_map(|operator| &mut operator.tables);
     let mut copied: Vec<String> = Vec::new();
-    for section in tables.flat_map(|table| &mut table.sections).filter(|section| section.file.starts_with(&beside)) {
-        let file = format!("{FINISHED_DIRECTORY}-{}", &section.file[beside.len()..]);
-        if !copied.contains(&file) {
+    let files = tables.flat_map(|table| &mut table.sections).flat_map(StateSection::files_mut);
+    for file in files.filter(|file| file.starts_with(&beside)) {
+        let copy = format!("{FINISHED_DIRECTORY}-{}", &file[beside.len()..]);
+        if !copied.contains(&copy) {
             let job = CheckpointStore::open(&*environment.stores, &location.job_directory())?;
-            savepoint.put(&format!("{name}/{file}"), job.get(&resolve("", &section.file))?)?;
-            copied.push(file.clone());
+            savepoint.put(&format!("{name}/{copy}"), job.get(&resolve("", file))?)?;
+            copied.push(copy.clone());
         }
-        section.file = file;
+        *file = copy;
     }
     Ok(())
 }
@@ -369,13 +391,16 @@ pub(super) fn discard(environment: &Environment, directory: &str) {
         && let Ok(store) = CheckpointStore::open(&*environment.stores, parent)
     {
         let _ = store.delete_directory(name);
+        environment.stores.sweep(directory);
     }
 }
 
 impl Handle<AcknowledgeCheckpoint> for JobMaster {
     fn handle(&mut self, call: AcknowledgeCheckpoint, main: &MainThread<Self>) -> Answer<()> {
-        let acknowledged = self.checkpoints.acknowledge(call.attempt, call.checkpoint, call.state);
-        self.acknowledged(acknowledged, main);
+        match self.checkpoints.acknowledge(call.attempt, call.checkpoint, call.state) {
+            Acknowledged::Stale => self.discard_litter(call.attempt, call.checkpoint, main),
+            acknowledged => self.acknowledged(acknowledged, main),
+        }
         Ok(()).into()
     }
 }
@@ -384,10 +409,12 @@ impl Handle<DeclineCheckpoint> for JobMaster {
     fn handle(&mut self, call: DeclineCheckpoint, main: &MainThread<Self>) -> Answer<()> {
         let DeclineCheckpoint { attempt, checkpoint, cause } = call;
         let is_current = self.execution.execution(attempt).is_some();
-        let pending = self.checkpoints.pending().filter(|pending| is_current && pending.barrier.id == checkpoint);
-        if pending.is_some()
-            && let Some(failure) = self.checkpoints.fail(checkpoint, &cause, main.clock().now_ms())
-        {
+        let is_pending = self.checkpoints.pending().is_some_and(|pending| pending.barrier.id == checkpoint);
+        // A task that was cancelled, or failed, has stopped writing: why the job ends is told elsewhere.
+        let was_given_up = cause.kind() == ErrorKind::Cancelled;
+        if !is_pending || was_given_up {
+            self.discard_litter(attempt, checkpoint, main);
+        } else if is_current && let Some(failure) = self.checkpoints.fail(checkpoint, &cause, main.clock().now_ms()) {
             let cause = cause.in_operator(self.execution.display_name(attempt));
             self.checkpoint_failed(failure, cause, main);
         }

@@ -93,6 +93,7 @@ impl JobMaster {
         self.last_failure = self.execution.restart();
         self.restarts += 1;
         self.placement.clear();
+        self.processed.clear();
         self.flushes.restart(sink_attempts(&self.execution, &self.graph));
         let restore = match self.checkpoints.latest() {
             Some(latest) => JobRestore::of(Some(latest.clone())),
@@ -132,12 +133,14 @@ impl JobMaster {
         // Without checkpoints of its own, a job that is done leaves nothing to go on from either.
         let is_finished = state == JobState::Finished;
         let claimed = if is_finished && !keeps { std::mem::take(&mut self.claimed) } else { Vec::new() };
-        if self.checkpoints.counts().triggered == 0 && self.committers.is_none() && claimed.is_empty() {
+        if self.locks.is_empty() && self.checkpoints.counts().triggered == 0 && self.committers.is_none() && claimed.is_empty() {
             return self.tell_end(told);
         }
         self.ending.cleanup = Cleanup::UnderWay;
         let (environment, committers) = (Arc::clone(&self.services.environment), self.committers.take());
-        let job_directory = (!keeps && self.checkpoints.counts().triggered > 0).then(|| self.location.job_directory());
+        let is_of_use = keeps && !checkpoints.is_empty();
+        let wrote = !self.locks.is_empty() || self.checkpoints.counts().triggered > 0;
+        let job_directory = (wrote && !is_of_use).then(|| self.location.job_directory());
         main.run_blocking(
             move || {
                 job_directory.iter().chain(&claimed).for_each(|directory| discard(&environment, directory));
@@ -172,6 +175,7 @@ impl JobMaster {
     fn tell_end(&mut self, checkpoint: Option<String>) {
         let (state, job) = (self.execution.state(), self.execution.job());
         self.ending.cleanup = Cleanup::Done;
+        self.locks.clear();
         self.told = state;
         self.show_results();
         self.services.resource_manager.tell(ReleaseSlots { job });

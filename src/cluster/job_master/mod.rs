@@ -30,7 +30,7 @@ use committers::Committers;
 use ending::Ending;
 use sources::Sources;
 
-use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, JobStart, RestartStrategy, find_restore};
+use super::checkpoint::{CheckpointCoordinator, CheckpointSettings, JobRestore, JobStart, Owner, RestartStrategy, find_restore};
 
 use super::deployment::{self, SlotPlan, SourceOfVertex};
 use super::dispatcher::{Dispatcher, JobStateChanged};
@@ -45,7 +45,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::job_graph::JobGraph;
 use crate::rpc::{Answer, CallTable, FencingToken, Gateway, Handle, MainThread, Reply, RpcAddress, RpcEndpoint, RpcService};
 use crate::runtime::Environment;
-use crate::runtime::checkpoint::{StateLocation, TaskRestore, TaskState};
+use crate::runtime::checkpoint::{Lock, StateLocation, TaskRestore, TaskState};
 use crate::runtime::task::{ExecutionAttemptId, TaskDescriptor, TaskMetricsSnapshot};
 use crate::types::{CheckpointId, JobId, VertexId, Watermark};
 
@@ -79,6 +79,8 @@ pub struct JobMaster {
     flushes: FlushTracker<Reply<()>>,
     executors: BTreeMap<RpcAddress, Gateway<TaskExecutor>>,
     placement: BTreeMap<ExecutionAttemptId, RpcAddress>,
+    /// The tasks that have processed everything, whether or not they have ended.
+    processed: BTreeSet<ExecutionAttemptId>,
     slots: Vec<SlotId>,
     told: JobState,
     closing: Option<oneshot::Sender<()>>,
@@ -100,6 +102,8 @@ pub struct JobMaster {
     initial: JobRestore,
     /// The directories of its earlier lives, which its own first checkpoint supersedes.
     claimed: Vec<String>,
+    /// Keep other processes away from these, and from its own.
+    locks: Vec<Lock>,
     restart: RestartStrategy,
     /// How often the job has started again.
     restarts: u32,
@@ -127,6 +131,7 @@ impl JobMaster {
             flushes,
             executors: BTreeMap::new(),
             placement: BTreeMap::new(),
+            processed: BTreeSet::new(),
             slots: Vec::new(),
             told: JobState::Created,
             closing: None,
@@ -140,6 +145,7 @@ impl JobMaster {
             stopped_with: None,
             initial: JobRestore::default(),
             claimed: Vec::new(),
+            locks: Vec::new(),
             restart: RestartStrategy::new(&configuration, job.0 as u64),
             restarts: 0,
             last_failure: None,
@@ -161,21 +167,24 @@ impl JobMaster {
         main.run_blocking(
             move || {
                 let stores = &*environment.stores;
-                if writes {
+                let mut start = JobStart::default();
+                if !path.is_empty() {
+                    start = find_restore(stores, &path, &graph, ordinal, ignore_unclaimed)?;
+                }
+                if writes && location.is_durable() {
                     location.check(stores)?;
+                    start.locks.push(Owner::here(&graph, ordinal).hold(stores, &location.job_directory())?);
                 }
-                if path.is_empty() {
-                    return Ok(JobStart::default());
-                }
-                find_restore(stores, &path, &graph, ordinal, ignore_unclaimed)
+                Ok(start)
             },
             |master, main, found| match found {
-                Ok(JobStart { restore, claimed }) => {
+                Ok(JobStart { restore, claimed, locks }) => {
                     if let Some(checkpoint) = restore.checkpoint() {
                         master.checkpoints.number_from(CheckpointId(checkpoint.manifest.checkpoint.0 + 1));
                     }
                     master.initial = restore.clone();
                     master.claimed = claimed;
+                    master.locks = locks;
                     master.start(restore, main);
                 }
                 Err(cause) => master.fail(cause, main),
@@ -304,6 +313,7 @@ impl JobMaster {
         let passed = self.flushes.ended(attempt);
         self.answer_flushes(passed);
         self.cancel_tasks(&cancel);
+        self.give_up_useless_checkpoint(main);
         self.after_change(main);
         // It may have been the last one that was not known to run.
         self.try_savepoint(main);
@@ -418,6 +428,10 @@ impl Handle<UpdateTask> for JobMaster {
             TaskUpdate::Running => {
                 self.execution.running(call.attempt);
                 self.try_savepoint(main);
+            }
+            TaskUpdate::Processed => {
+                self.processed.insert(call.attempt);
+                self.give_up_useless_checkpoint(main);
             }
             TaskUpdate::Ended { end, metrics, last_state } => {
                 self.task_ended(call.attempt, end, metrics.map(|metrics| *metrics), last_state, main)

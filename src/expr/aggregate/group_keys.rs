@@ -144,9 +144,9 @@ impl GroupKeys {
         if self.table.len() == self.hashes.len() {
             return (0..self.hashes.len() as u32).collect();
         }
-        let mut groups: Vec<u32> = self.table.iter().copied().collect();
-        groups.sort_unstable();
-        groups
+        let mut has_key = vec![true; self.hashes.len()];
+        self.free.iter().for_each(|group| has_key[*group as usize] = false);
+        (0..).zip(has_key).filter(|(_, has_key)| *has_key).map(|(group, _)| group).collect()
     }
 
     /// The hash of a group's key.

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 
 use super::group_values::GroupValues;
-use super::rows::Rows;
+use super::rows::{Rows, array_at};
 use crate::error::Result;
 use crate::expr::GroupsAccumulator;
 use crate::types::RowKinds;
@@ -89,8 +89,7 @@ impl<T: ArrowPrimitiveType, E: Extreme> GroupsAccumulator for PrimitiveExtreme<T
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        let values = groups.iter().map(|group| self.present[*group as usize].then(|| self.values[*group as usize]));
-        Ok(Arc::new(values.collect::<PrimitiveArray<T>>().with_data_type(self.data_type.clone())))
+        Ok(Arc::new(array_at::<T>(&self.values, &self.present, groups).with_data_type(self.data_type.clone())))
     }
 
     fn clear(&mut self, groups: &[u32]) {

@@ -1,7 +1,7 @@
 //! Which rows of an update count, and in which direction: filter, NULLs and row kinds brought together once for all accumulators.
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 
 use crate::types::RowKinds;
 
@@ -58,6 +58,13 @@ pub(super) fn is_retraction(kind: u8) -> bool {
 /// A vector of group values at these groups.
 pub(super) fn at<T: Copy>(values: &[T], groups: &[u32]) -> impl ExactSizeIterator<Item = T> {
     groups.iter().map(|group| values[*group as usize])
+}
+
+/// The same as an array, of which only those groups have a value for which that is said. What stands behind a NULL is any value.
+pub(super) fn array_at<T: ArrowPrimitiveType>(values: &[T::Native], present: &[bool], groups: &[u32]) -> PrimitiveArray<T> {
+    let values: Vec<T::Native> = at(values, groups).collect();
+    let valid = NullBuffer::new(BooleanBuffer::collect_bool(groups.len(), |row| present[groups[row] as usize]));
+    PrimitiveArray::new(values.into(), Some(valid).filter(|valid| valid.null_count() > 0))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 
-use super::rows::{Rows, at};
+use super::rows::{Rows, array_at, at};
 use crate::error::Result;
 use crate::expr::GroupsAccumulator;
 use crate::types::RowKinds;
@@ -146,8 +146,8 @@ impl<T: Summable> GroupsAccumulator for Sum<T> {
     }
 
     fn state(&self, groups: &[u32]) -> Result<Vec<ArrayRef>> {
-        let sums = groups.iter().map(|group| self.present[*group as usize].then(|| self.sums[*group as usize]));
-        let mut state = vec![self.array(sums)];
+        let sums = array_at::<T>(&self.sums, &self.present, groups).with_data_type(self.data_type.clone());
+        let mut state: Vec<ArrayRef> = vec![Arc::new(sums)];
         if let Some(counts) = &self.counts {
             state.push(Arc::new(Int64Array::from_iter_values(at(counts, groups))));
         }
@@ -165,7 +165,10 @@ impl<T: Summable> GroupsAccumulator for Sum<T> {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        Ok(self.array(groups.iter().map(|group| self.get(*group))))
+        match self.counts {
+            None => Ok(Arc::new(array_at::<T>(&self.sums, &self.present, groups).with_data_type(self.data_type.clone()))),
+            Some(_) => Ok(self.array(groups.iter().map(|group| self.get(*group)))),
+        }
     }
 
     fn clear(&mut self, groups: &[u32]) {

@@ -1,7 +1,5 @@
 //! One side of a join: its rows, those of each key linked with one another.
 
-use std::sync::Arc;
-
 use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, UInt32Type};
@@ -10,11 +8,11 @@ use super::key_groups::{JoinKeys, columns_at};
 use super::row_lookup::RowLookup;
 use crate::error::Result;
 use crate::operators::frozen_store::FrozenStore;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::operators::state_ttl::{RowTtl, has_times, split_times, with_times};
+use crate::operators::keyed_state::rows_in_range;
+use crate::operators::state_ttl::{RowTtl, has_times, split_times};
 use crate::runtime::state::{RowAttribute, RowId, RowStore, StoredChunk};
-use crate::runtime::{StateTable, StateTableSnapshot, TakeBatch};
-use crate::types::{KeyGroupRange, Schema, hash_columns};
+use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::types::{KeyGroupRange, Schema};
 
 /// One side of a join. Keys are known by group numbers that both sides share; rows of one key make a list.
 #[derive(Debug)]
@@ -257,24 +255,10 @@ pub(super) fn take_rows(columns: &[ArrayRef], rows: &[u32]) -> Result<Vec<ArrayR
 
 impl StateTable for JoinSide {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let frozen = FrozenStore::new(&self.rows, &self.keys, self.max_parallelism);
-        let Some(times) = self.ttl.as_ref().map(RowTtl::frozen) else {
-            return Ok(StateTableSnapshot::frozen(FrozenStore { changing: self.partners.clone(), ..frozen }));
-        };
-        let FrozenStore { store: rows, keys, max_parallelism, .. } = frozen;
-        let partners = self.partners.clone();
-        Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            for ids in rows.chunks().iter().map(StoredChunk::live) {
-                let mut columns = rows.take(&ids)?;
-                let mut hashes = Vec::new();
-                hash_columns(&columns_at(&columns, &keys), ids.len(), &mut hashes);
-                if let Some(partners) = &partners {
-                    columns.push(Arc::new(UInt32Array::from_iter_values(ids.iter().map(|id| partners.get(*id)))));
-                }
-                let rows = state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?;
-                take(with_times(rows, Some(times.of(&ids)))?)?;
-            }
-            Ok(())
+        Ok(StateTableSnapshot::frozen(FrozenStore {
+            changing: self.partners.clone(),
+            times: self.ttl.as_ref().map(RowTtl::frozen),
+            ..FrozenStore::new(&self.rows, &self.keys, self.max_parallelism)
         }))
     }
 

@@ -9,6 +9,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::Result;
 use crate::expr::GroupKeys;
+use crate::operators::group_blocks::{ContentNumbers, FrozenGroups, GroupBlocks, GroupRows};
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
 use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
@@ -28,6 +29,8 @@ struct KnownKeys {
     hashes: Vec<u64>,
     groups: Vec<u32>,
     ttl: Option<KeyTtl>,
+    blocks: GroupBlocks,
+    contents: ContentNumbers,
 }
 
 impl FirstRows {
@@ -42,6 +45,8 @@ impl FirstRows {
             hashes: Vec::new(),
             groups: Vec::new(),
             ttl: KeyTtl::new(context, 0),
+            blocks: GroupBlocks::default(),
+            contents: ContentNumbers::default(),
         };
         Ok(FirstRows { partition_keys, known })
     }
@@ -50,7 +55,14 @@ impl FirstRows {
 impl KnownKeys {
     fn assign(&mut self, keys: &[ArrayRef], num_rows: usize) -> Result<()> {
         hash_columns(keys, num_rows, &mut self.hashes);
-        self.keys.assign(keys, &self.hashes, &mut self.groups)
+        self.keys.assign(keys, &self.hashes, &mut self.groups)?;
+        self.blocks.note_keys(self.keys.fresh(), self.keys.num_groups());
+        Ok(())
+    }
+
+    fn remove(&mut self, groups: &[u32]) {
+        self.keys.remove(groups);
+        self.blocks.note_keys(groups, self.keys.num_groups());
     }
 
     /// The same for rows that come: keys whose time is over are new, and new ones are written.
@@ -60,9 +72,9 @@ impl KnownKeys {
         let Some(ttl) = &mut self.ttl else { return Ok(()) };
         let over = ttl.take_over(&self.groups);
         if !over.is_empty() {
-            self.keys.remove(&over);
+            self.remove(&over);
             let fresh = self.keys.fresh().to_vec();
-            self.keys.remove(&fresh);
+            self.remove(&fresh);
             self.assign(keys, num_rows)?;
         }
         if let Some(ttl) = &mut self.ttl {
@@ -73,7 +85,7 @@ impl KnownKeys {
 
     fn expire(&mut self) {
         let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
-        self.keys.remove(&over);
+        self.remove(&over);
     }
 
     /// The rows of the last batch whose keys were new.
@@ -107,13 +119,19 @@ impl Operator for FirstRows {
 
 impl StateTable for KnownKeys {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let groups = self.keys.groups();
-        if groups.is_empty() {
-            return Ok(StateTableSnapshot::new(Vec::new()));
-        }
-        let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), self.max_parallelism);
-        let times = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
-        Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, self.keys.keys(&groups)?)?, times)?]))
+        let stretches = self.blocks.freeze(&mut self.contents);
+        let mut frozen = FrozenGroups::default();
+        let keys = |groups: &[u32]| {
+            let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), self.max_parallelism);
+            let times = self.ttl.as_ref().map(|ttl| ttl.times(groups));
+            with_times(state_rows(key_groups, self.keys.keys(groups)?)?, times)
+        };
+        frozen.add(&stretches, &self.keys, &GroupRows { keys: &keys, values: None })?;
+        Ok(StateTableSnapshot::frozen(frozen))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.blocks.snapshot_completed();
     }
 
     fn outlives_input(&self) -> bool {
@@ -134,6 +152,6 @@ impl StateTable for KnownKeys {
     }
 
     fn bytes(&self) -> usize {
-        self.keys.bytes() + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
+        self.keys.bytes() + self.blocks.bytes() + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
     }
 }

@@ -22,7 +22,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
 pub(super) use keys::KeyTtl;
-pub(super) use rows::RowTtl;
+pub(super) use rows::{FrozenTimes, RowTtl};
 
 use crate::clock::Clock;
 use crate::error::Result;

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
+use crate::operators::group_blocks::{ContentNumbers, FrozenGroups};
 use crate::operators::group_table::GroupTable;
 use crate::operators::keyed_state::rows_in_range;
 use crate::runtime::{StateTable, StateTableSnapshot};
@@ -28,6 +29,7 @@ pub(super) struct Slices {
     pub(super) input_retracts: bool,
     pub(super) functions: Arc<FunctionRegistry>,
     pub(super) max_parallelism: u32,
+    pub(super) contents: ContentNumbers,
 }
 
 impl Slices {
@@ -49,14 +51,18 @@ impl Slices {
 
 impl StateTable for Slices {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut rows = Vec::new();
-        for (slice, table) in &self.open {
+        let mut frozen = FrozenGroups::default();
+        for (slice, table) in &mut self.open {
             let bounds = |count| -> Vec<ArrayRef> {
                 [slice.end, slice.start].map(|time| Arc::new(Int64Array::from_value(time, count)) as ArrayRef).to_vec()
             };
-            rows.extend(table.snapshot(self.max_parallelism, bounds)?);
+            table.freeze(self.max_parallelism, &mut self.contents, &mut frozen, bounds, |_| None)?;
         }
-        Ok(StateTableSnapshot::new(rows))
+        Ok(StateTableSnapshot::frozen(frozen))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.open.values_mut().for_each(GroupTable::snapshot_completed);
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {

@@ -57,6 +57,7 @@ impl WindowAggregate {
             input_retracts: spec.input_retracts,
             functions: Arc::clone(&context.environment.functions),
             max_parallelism: context.max_parallelism,
+            contents: Default::default(),
         };
         let read = slices.new_table(&[])?.aggregates.input_columns();
         let mut used = vec![false; spec.keys.iter().chain(&read).map(|column| column + 1).max().unwrap_or(0)];

@@ -20,10 +20,7 @@ use object_store::{
     PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
-/// What places in memory and in the file must be multiples of; no disk asks for more.
-const BLOCK_BYTES: usize = 4 << 10;
-/// Bytes that are written at once, a multiple of the block.
-const BUFFER_BYTES: usize = 1 << 20;
+use super::part::{BLOCK_BYTES, Part, is_in_place};
 
 /// A directory of this machine.
 #[derive(Debug)]
@@ -125,11 +122,8 @@ impl MultipartUpload for DirectUpload {
 /// A file that is written past the page cache, from start to end.
 struct DirectFile {
     file: File,
-    /// Longer than it need be, so that it has a part that begins at a block.
-    memory: Vec<u8>,
-    /// Where that part begins.
-    start: usize,
-    filled: usize,
+    /// What lies at other places in memory goes through this.
+    part: Part,
     written: u64,
 }
 
@@ -142,39 +136,40 @@ impl fmt::Debug for DirectFile {
 impl DirectFile {
     fn create(path: &FilePath) -> io::Result<Self> {
         let file = open_direct(OpenOptions::new().write(true).create(true).truncate(true), path)?;
-        let memory = vec![0; BUFFER_BYTES + BLOCK_BYTES];
-        let start = memory.as_ptr().align_offset(BLOCK_BYTES);
-        if start > BLOCK_BYTES {
+        let part = Part::new();
+        if !is_in_place(part.bytes()) {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Ok(DirectFile { file, memory, start, filled: 0, written: 0 })
+        Ok(DirectFile { file, part, written: 0 })
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.part.is_empty() && is_in_place(bytes) {
+            let (blocks, rest) = bytes.split_at(bytes.len() / BLOCK_BYTES * BLOCK_BYTES);
+            self.file.write_all(blocks)?;
+            self.written += blocks.len() as u64;
+            bytes = rest;
+        }
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(BUFFER_BYTES - self.filled));
-            let at = self.start + self.filled;
-            self.memory[at..at + now.len()].copy_from_slice(now);
-            self.filled += now.len();
-            bytes = later;
-            if self.filled == BUFFER_BYTES {
-                self.write_out(BUFFER_BYTES)?;
+            bytes = self.part.fill(bytes);
+            if self.part.is_full() {
+                self.write_out()?;
             }
         }
         Ok(())
     }
 
-    fn write_out(&mut self, bytes: usize) -> io::Result<()> {
-        self.file.write_all(&self.memory[self.start..self.start + bytes])?;
-        self.written += self.filled as u64;
-        self.filled = 0;
+    fn write_out(&mut self) -> io::Result<()> {
+        self.file.write_all(self.part.blocks())?;
+        self.written += self.part.bytes().len() as u64;
+        self.part.clear();
         Ok(())
     }
 
     /// Writes the rest, as a whole block that is cut to its length afterwards, and waits until all of it will last.
     fn finish(&mut self) -> io::Result<()> {
-        if self.filled > 0 {
-            self.write_out(self.filled.next_multiple_of(BLOCK_BYTES))?;
+        if !self.part.is_empty() {
+            self.write_out()?;
         }
         self.file.set_len(self.written)?;
         self.file.sync_all()
@@ -206,7 +201,7 @@ mod tests {
     fn a_file_of_any_length_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         let store = DirectStore(LocalFileSystem::new_with_prefix(folder.path()).unwrap());
-        for length in [1, 4_095, 4_096, 4_097, BUFFER_BYTES, BUFFER_BYTES + 1, 3 * BUFFER_BYTES + 12_345] {
+        for length in [1, 4_095, 4_096, 4_097, Part::BYTES, Part::BYTES + 1, 3 * Part::BYTES + 12_345] {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 7 % 251) as u8).collect();
             let path = Path::from(format!("a/{length}/file.arrow"));
             let mut upload = block_on(store.put_multipart(&path)).unwrap();

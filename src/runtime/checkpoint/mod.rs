@@ -11,7 +11,10 @@
 
 mod barrier;
 mod direct;
+mod given_up;
 mod location;
+mod lock;
+mod part;
 mod pieces;
 mod reader;
 mod snapshot;
@@ -21,7 +24,9 @@ mod table_writer;
 mod writer;
 
 pub use barrier::{CheckpointBarrier, CheckpointKind};
+pub use given_up::GivenUp;
 pub use location::{FINISHED_DIRECTORY, StateLocation, resolve, shared_directory};
+pub use lock::Lock;
 pub use pieces::KnownPieces;
 pub use reader::{RestoredOperator, RestoredTask, read_task};
 pub use snapshot::{CheckpointResponder, OperatorSnapshot, TaskSnapshot};

@@ -7,7 +7,7 @@ use arrow::ipc::reader::StreamReader;
 use bytes::Bytes;
 
 use super::store::{CheckpointStore, Stores};
-use super::{StateSection, TaskRestore, resolve};
+use super::{StateLocation, StateSection, TaskRestore, resolve};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{FrozenState, StateTableSnapshot, TakeBatch, assemble};
 use crate::types::{CheckpointId, OperatorId, Watermark};
@@ -51,6 +51,12 @@ pub fn read_task(stores: &dyn Stores, restore: &TaskRestore) -> Result<RestoredT
         operators.insert(operator.operator, restored);
     }
     Ok(RestoredTask { checkpoint: restore.checkpoint, input_watermark: Watermark(restore.input_watermark), operators })
+}
+
+/// The bytes of a section that an earlier checkpoint of the same job wrote for others too. Blocks.
+pub(super) fn read_shared(stores: &dyn Stores, location: &StateLocation, section: &StateSection) -> Result<Bytes> {
+    let directory = location.job_directory();
+    Sections { store: None, stores, parent: &directory, name: "" }.read(section)
 }
 
 struct Sections<'a> {

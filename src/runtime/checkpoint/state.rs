@@ -29,6 +29,13 @@ pub struct StateSection {
     pub beside: Option<Box<StateSection>>,
 }
 
+impl StateSection {
+    /// The names of its files, to be changed.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.file).chain(self.beside.as_deref_mut().map(|beside| &mut beside.file))
+    }
+}
+
 /// Where a table was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableState {

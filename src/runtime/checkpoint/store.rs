@@ -17,13 +17,13 @@ use object_store::prefix::PrefixStore;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt};
 
 use super::direct::DirectStore;
+use super::lock::Lock;
+use super::part::Part;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The scheme of directories in the memory of this process.
 pub const MEMORY_SCHEME: &str = "memory://";
 
-/// Bytes that are gathered before they are handed to the store.
-const PART_BYTES: usize = 4 << 20;
 /// A file with fewer bytes is handed over at once.
 const SMALL_FILE_BYTES: usize = 128 << 10;
 
@@ -31,6 +31,14 @@ const SMALL_FILE_BYTES: usize = 128 << 10;
 pub trait Stores: Send + Sync + fmt::Debug {
     /// The storage below a directory. `create`: it is going to be written to.
     fn open(&self, directory: &str, create: bool) -> Result<Arc<dyn ObjectStore>>;
+
+    /// Removes a directory that holds no file, with those in it: what is given up leaves them behind. Others do not mind.
+    fn sweep(&self, _directory: &str) {}
+
+    /// Takes a file below a directory for this process; none = another one has it. `create`: it may have to be made.
+    fn lock(&self, _directory: &str, _file: &str, _create: bool) -> Result<Option<Lock>> {
+        Ok(Some(Lock::default()))
+    }
 }
 
 /// Directories of this machine, and `memory://` ones of this process.
@@ -44,19 +52,46 @@ impl Stores for LocalStores {
         if let Some(path) = directory.strip_prefix(MEMORY_SCHEME) {
             return Ok(Arc::new(PrefixStore::new(Arc::clone(&self.memory), Path::from(path))));
         }
-        let path = match directory.split_once("://") {
-            Some(("file", path)) => path,
-            Some((scheme, _)) => {
-                let error = Error::unsupported(format!("a checkpoint directory with scheme '{scheme}'"));
-                return Err(error.with_hint("give a directory of this machine"));
-            }
-            None => directory.strip_prefix("file:").unwrap_or(directory),
-        };
-        let path = FilePath::new(path);
+        let path = path_of(directory)?;
         let is_there = if create { std::fs::create_dir_all(path) } else { std::fs::metadata(path).map(drop) };
         is_there.map_err(|cause| unusable(directory, &Error::from(cause)))?;
         let store = LocalFileSystem::new_with_prefix(path).map_err(|cause| unusable(directory, &store_error(cause)))?;
         Ok(Arc::new(DirectStore(store.with_automatic_cleanup(true).with_fsync(true))))
+    }
+
+    fn sweep(&self, directory: &str) {
+        if let (false, Ok(path)) = (directory.starts_with(MEMORY_SCHEME), path_of(directory)) {
+            remove_empty(path);
+        }
+    }
+
+    fn lock(&self, directory: &str, file: &str, create: bool) -> Result<Option<Lock>> {
+        match directory.starts_with(MEMORY_SCHEME) {
+            true => Ok(Some(Lock::default())),
+            false => Lock::take(&path_of(directory)?.join(file), create),
+        }
+    }
+}
+
+fn remove_empty(directory: &FilePath) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&entry.path());
+        }
+    }
+    // One that is not empty stays.
+    let _ = std::fs::remove_dir(directory);
+}
+
+/// A directory of this machine.
+fn path_of(directory: &str) -> Result<&FilePath> {
+    match directory.split_once("://") {
+        Some(("file", path)) => Ok(FilePath::new(path)),
+        Some((scheme, _)) => {
+            let error = Error::unsupported(format!("a checkpoint directory with scheme '{scheme}'"));
+            Err(error.with_hint("give a directory of this machine"))
+        }
+        None => Ok(FilePath::new(directory.strip_prefix("file:").unwrap_or(directory))),
     }
 }
 
@@ -113,7 +148,7 @@ impl CheckpointStore {
 
     /// Begins a file that is there once `Upload::complete` has returned.
     pub fn upload(&self, file: &str) -> Upload {
-        Upload { store: self.clone(), file: file.to_string(), buffer: Vec::new(), parts: None, written: 0 }
+        Upload { store: self.clone(), file: file.to_string(), small: Vec::new(), part: None, parts: None, written: 0 }
     }
 
     /// A file's bytes.
@@ -183,7 +218,10 @@ impl CheckpointStore {
 pub struct Upload {
     store: CheckpointStore,
     file: String,
-    buffer: Vec<u8>,
+    /// All of it, as long as it is a small file.
+    small: Vec<u8>,
+    /// What is gathered of a large one.
+    part: Option<Part>,
     parts: Option<Box<dyn MultipartUpload>>,
     written: u64,
 }
@@ -203,35 +241,44 @@ impl Upload {
     /// Adds bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.written += bytes.len() as u64;
-        if self.buffer.len() + bytes.len() > PART_BYTES && !self.buffer.is_empty() {
-            self.send_part()?;
+        if (self.written as usize) < SMALL_FILE_BYTES {
+            self.small.extend_from_slice(bytes);
+            return Ok(());
         }
-        self.buffer.extend_from_slice(bytes);
+        let small = std::mem::take(&mut self.small);
+        self.gather(&small)?;
+        self.gather(bytes)
+    }
+
+    fn gather(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let part = self.part.get_or_insert_with(Part::new);
+            bytes = part.fill(bytes);
+            if part.is_full() {
+                self.send_part()?;
+            }
+        }
         Ok(())
     }
 
     fn send_part(&mut self) -> Result<()> {
-        let part = Bytes::from(std::mem::take(&mut self.buffer));
+        let Some(part) = self.part.take().filter(|part| !part.is_empty()) else { return Ok(()) };
         let parts = match &mut self.parts {
             Some(parts) => Ok(parts),
             none => block_on(self.store.store.put_multipart(&Path::from(self.file.as_str()))).map(|parts| none.insert(parts)),
         };
-        let sent = parts.and_then(|parts| block_on(parts.put_part(part.clone().into())));
-        sent.map_err(|cause| self.store.failed("write", &self.file, cause))?;
         // The same memory serves for the next part: new memory costs as much as the copy.
-        self.buffer = Vec::from(part);
-        self.buffer.clear();
+        let sent = parts.and_then(|parts| part.hand_over(|bytes| block_on(parts.put_part(bytes.into()))));
+        self.part = sent.map_err(|cause| self.store.failed("write", &self.file, cause))?;
         Ok(())
     }
 
     /// The file is whole.
     pub fn complete(mut self) -> Result<()> {
-        if self.parts.is_none() && self.buffer.len() < SMALL_FILE_BYTES {
-            return self.store.put(&self.file, std::mem::take(&mut self.buffer));
+        if (self.written as usize) < SMALL_FILE_BYTES {
+            return self.store.put(&self.file, std::mem::take(&mut self.small));
         }
-        if !self.buffer.is_empty() {
-            self.send_part()?;
-        }
+        self.send_part()?;
         let parts = self.parts.as_mut().expect("a part was sent");
         block_on(parts.complete()).map_err(|cause| self.store.failed("write", &self.file, cause))?;
         self.parts = None;

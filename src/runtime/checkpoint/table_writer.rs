@@ -35,6 +35,13 @@ impl StateFile {
         if self.upload.written() > 0 { self.upload.complete() } else { Ok(()) }
     }
 
+    /// Copies a section of another file, whose bytes these are.
+    pub(super) fn copy(&mut self, section: &StateSection, bytes: &[u8]) -> Result<StateSection> {
+        let copied = StateSection { file: self.name.clone(), offset: self.written(), ..section.clone() };
+        self.upload.put(bytes)?;
+        Ok(copied)
+    }
+
     /// Writes one batch as a section of its own.
     pub(super) fn section(&mut self, rows: &RecordBatch) -> Result<StateSection> {
         let mut open = OpenSection::new(self, rows.schema())?;

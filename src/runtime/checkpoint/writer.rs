@@ -7,23 +7,25 @@ use arrow::array::RecordBatch;
 
 use super::location::{file_of, shared_file_of};
 use super::pieces::PieceId;
+use super::reader::read_shared;
 use super::store::{CheckpointStore, Stores};
 use super::table_writer::{OpenSection, StateFile};
-use super::{KnownPieces, OperatorState, StateLocation, StateSection, TableState, TaskSnapshot, TaskState, resolve};
-use crate::error::Result;
+use super::{GivenUp, KnownPieces, OperatorState, StateLocation, StateSection, TableState, TaskSnapshot, TaskState, resolve};
+use crate::error::{Error, Result};
 use crate::runtime::task::ExecutionAttemptId;
-use crate::runtime::{StatePiece, StateSink, marked_as_piece};
+use crate::runtime::{Beside, StatePiece, StateSink, marked_as_piece};
 use crate::types::OperatorId;
 
 /// Writes the frozen state of a task where the checkpoints of its job lie, and says where. Rows that are among the `known` ones are not written
 /// again, unless it is for a savepoint, which has all that it needs, or for the last state of the task. Gives what is known once this
-/// checkpoint is complete. Blocks.
+/// checkpoint is complete. An error soon after it was given up. Blocks.
 pub fn write_task(
     stores: &dyn Stores,
     location: &StateLocation,
     attempt: ExecutionAttemptId,
     snapshot: TaskSnapshot,
     known: &KnownPieces,
+    given_up: &GivenUp,
 ) -> Result<(TaskState, KnownPieces)> {
     let (parent, name) = match snapshot.barrier {
         Some(barrier) => (location.parent(barrier)?, location.name(barrier)),
@@ -33,9 +35,12 @@ pub fn write_task(
     let open = |file: String| StateFile::new(store.upload(&resolve(&name, &file)), file);
     let shares = snapshot.barrier.filter(|barrier| !barrier.kind.stops());
     let mut writer = TaskWriter {
+        stores,
+        location,
         own: open(file_of(attempt, snapshot.barrier)),
         shared: shares.map(|barrier| open(shared_file_of(attempt, barrier.id))),
         known,
+        given_up,
         worn: known.worn_files(),
         pieces: KnownPieces::default(),
     };
@@ -62,11 +67,15 @@ pub fn write_task(
 
 /// The files of a task in the making.
 struct TaskWriter<'a> {
+    stores: &'a dyn Stores,
+    location: &'a StateLocation,
     /// What this checkpoint alone has.
     own: StateFile,
     /// What later ones may have too; none = nobody shares.
     shared: Option<StateFile>,
     known: &'a KnownPieces,
+    /// Looked at before each piece.
+    given_up: &'a GivenUp,
     /// Files that are not referred to any more.
     worn: BTreeSet<&'a str>,
     /// What this checkpoint has of what can be shared.
@@ -76,18 +85,34 @@ struct TaskWriter<'a> {
 impl TaskWriter<'_> {
     /// The rows of a piece, as an earlier checkpoint wrote them, or written now.
     fn section_of(&mut self, id: PieceId, piece: &StatePiece<'_>) -> Result<StateSection> {
-        let rows = || marked_as_piece(&(piece.rows)()?);
-        let Some(shared) = &mut self.shared else { return self.own.section(&rows()?) };
-        let known = self.known.section(&id).filter(|section| !self.worn.contains(section.file.as_str()));
-        let section = match known {
+        let rows = || piece.rows.map(|rows| marked_as_piece(&rows()?)).transpose();
+        self.shared_section(id, &rows)
+    }
+
+    /// What an earlier checkpoint wrote, or what is written now.
+    fn shared_section(&mut self, id: PieceId, rows: &dyn Fn() -> Result<Option<RecordBatch>>) -> Result<StateSection> {
+        let known = self.known.section(&id);
+        let section = match known.filter(|section| self.shared.is_some() && !self.worn.contains(section.file.as_str())) {
             Some(section) => section.clone(),
-            None => shared.section(&rows()?)?,
+            None => self.write_piece(rows()?, known)?,
         };
-        self.pieces.add(id, section.clone());
+        if self.shared.is_some() {
+            self.pieces.add(id, section.clone());
+        }
         Ok(section)
     }
 
+    fn write_piece(&mut self, rows: Option<RecordBatch>, known: Option<&StateSection>) -> Result<StateSection> {
+        let file = self.shared.as_mut().unwrap_or(&mut self.own);
+        match (rows, known) {
+            (Some(rows), _) => file.section(&rows),
+            (None, Some(known)) => file.copy(known, &read_shared(self.stores, self.location, known)?),
+            (None, None) => Err(Error::internal("a piece of state is in no complete checkpoint")),
+        }
+    }
+
     fn complete(mut self) -> Result<KnownPieces> {
+        self.given_up.check()?;
         self.own.complete()?;
         let written = self.shared.as_ref().map(|shared| (shared.name().to_string(), shared.written()));
         self.shared.map_or(Ok(()), StateFile::complete)?;
@@ -121,6 +146,7 @@ impl TableWriter<'_, '_> {
 
 impl StateSink for TableWriter<'_, '_> {
     fn rows(&mut self, rows: RecordBatch) -> Result<()> {
+        self.task.given_up.check()?;
         if rows.num_rows() == 0 {
             return Ok(());
         }
@@ -135,10 +161,15 @@ impl StateSink for TableWriter<'_, '_> {
     }
 
     fn piece(&mut self, piece: StatePiece<'_>) -> Result<()> {
+        self.task.given_up.check()?;
         self.close()?;
-        let id = PieceId { operator: self.operator, table: self.name, content: piece.content };
-        let section = self.task.section_of(id, &piece)?;
-        let beside = piece.beside.as_ref().map(|beside| self.task.own.section(beside)).transpose()?;
+        let id = |content| PieceId { operator: self.operator, table: self.name, content };
+        let section = self.task.section_of(id(piece.content), &piece)?;
+        let beside = match &piece.beside {
+            None => None,
+            Some(Beside::Rows(rows)) => Some(self.task.own.section(rows)?),
+            Some(Beside::Piece { content, rows }) => Some(self.task.shared_section(id(*content), &|| Ok(rows.clone()))?),
+        };
         self.sections.push(StateSection { beside: beside.map(Box::new), ..section });
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::runtime::checkpoint::{
     CheckpointBarrier, CheckpointKind, LocalStores, OperatorRestore, OperatorSnapshot, TaskRestore, read_task,
 };
-use crate::runtime::{FrozenState, StateTableSnapshot, TakeBatch, assemble};
+use crate::runtime::{Beside, FrozenState, StateTableSnapshot, TakeBatch, assemble};
 use crate::types::{CheckpointId, JobId, SubtaskIndex, VertexId, Watermark};
 
 fn rows(numbers: &[i64]) -> RecordBatch {
@@ -28,6 +28,8 @@ fn rows(numbers: &[i64]) -> RecordBatch {
 #[derive(Clone, Default)]
 struct Pieces {
     pieces: Vec<(u64, Vec<i64>, Vec<i64>)>,
+    /// The pieces up to this one are given without their rows.
+    kept: Option<u64>,
     rest: Vec<i64>,
 }
 
@@ -58,8 +60,10 @@ impl FrozenState for Pieces {
             let alive = BooleanArray::from_iter(numbers.iter().map(|number| Some(!dead.contains(number))));
             let schema = Arc::new(Schema::new(vec![Field::new("alive", DataType::Boolean, true)]));
             let beside = RecordBatch::try_new(schema, vec![Arc::new(alive)]).unwrap();
-            let beside = (!dead.is_empty()).then_some(beside);
-            sink.piece(StatePiece { content: *content, beside, rows: &|| Ok(rows(numbers)) })?;
+            let beside = (!dead.is_empty()).then_some(Beside::Rows(beside));
+            let all = || Ok(rows(numbers));
+            let given = self.kept.is_none_or(|kept| *content > kept).then_some(&all as &dyn Fn() -> Result<RecordBatch>);
+            sink.piece(StatePiece { content: *content, beside, rows: given })?;
         }
         sink.rows(assemble(marked_as_piece(&rows(&self.rest))?, None)?)
     }
@@ -69,6 +73,7 @@ struct Task {
     stores: LocalStores,
     location: StateLocation,
     known: KnownPieces,
+    given_up: GivenUp,
     next: u64,
 }
 
@@ -78,7 +83,7 @@ impl Task {
         configuration.set("execution.checkpointing.dir", "memory://checkpoints").unwrap();
         configuration.set("execution.checkpointing.savepoint-dir", "memory://savepoints").unwrap();
         let location = StateLocation::new(JobId(1), &configuration);
-        Task { stores: LocalStores::default(), location, known: KnownPieces::default(), next: 1 }
+        Task { stores: LocalStores::default(), location, known: KnownPieces::default(), given_up: GivenUp::default(), next: 1 }
     }
 
     /// Takes a checkpoint, or another one; the state, what would be known, and its directory.
@@ -86,18 +91,8 @@ impl Task {
         let attempt = ExecutionAttemptId { job: JobId(1), vertex: VertexId(0), subtask: SubtaskIndex(0), attempt: 0 };
         let barrier = CheckpointBarrier { id: CheckpointId(self.next), kind };
         self.next += 1;
-        let snapshot = TaskSnapshot {
-            barrier: Some(barrier),
-            input_watermark: Watermark::MIN,
-            splits_received: 0,
-            operators: vec![OperatorSnapshot {
-                operator: OperatorId(1),
-                output_watermark: Watermark::MIN,
-                tables: vec![("rows", StateTableSnapshot::frozen(table.clone()))],
-                committables: Vec::new(),
-            }],
-        };
-        let (state, pieces) = write_task(&self.stores, &self.location, attempt, snapshot, &self.known).unwrap();
+        let snapshot = snapshot_of(table, barrier);
+        let (state, pieces) = write_task(&self.stores, &self.location, attempt, snapshot, &self.known, &self.given_up).unwrap();
         (state, pieces, self.location.directory(barrier).unwrap())
     }
 
@@ -133,6 +128,20 @@ impl Task {
             }
         }
         numbers
+    }
+}
+
+fn snapshot_of(table: &Pieces, barrier: CheckpointBarrier) -> TaskSnapshot {
+    TaskSnapshot {
+        barrier: Some(barrier),
+        input_watermark: Watermark::MIN,
+        splits_received: 0,
+        operators: vec![OperatorSnapshot {
+            operator: OperatorId(1),
+            output_watermark: Watermark::MIN,
+            tables: vec![("rows", StateTableSnapshot::frozen(table.clone()))],
+            committables: Vec::new(),
+        }],
     }
 }
 
@@ -172,6 +181,20 @@ fn what_a_checkpoint_that_did_not_complete_wrote_is_written_again() {
 }
 
 #[test]
+fn a_checkpoint_that_was_given_up_leaves_nothing_behind() {
+    let task = Task::new();
+    task.given_up.set();
+    let attempt = ExecutionAttemptId { job: JobId(1), vertex: VertexId(0), subtask: SubtaskIndex(0), attempt: 0 };
+    let barrier = CheckpointBarrier { id: CheckpointId(1), kind: CheckpointKind::Checkpoint };
+    let table = Pieces::default().piece(1, 0..100);
+    let snapshot = snapshot_of(&table, barrier);
+    let stopped = write_task(&task.stores, &task.location, attempt, snapshot, &task.known, &task.given_up).unwrap_err();
+    assert_eq!(stopped.kind(), crate::error::ErrorKind::Cancelled);
+    let store = CheckpointStore::open(&task.stores, &task.location.job_directory()).unwrap();
+    assert!(store.directories().unwrap().is_empty());
+}
+
+#[test]
 fn a_savepoint_has_all_that_it_needs() {
     let mut task = Task::new();
     let table = Pieces::default().piece(1, 0..100).dead(1, 3);
@@ -180,6 +203,22 @@ fn a_savepoint_has_all_that_it_needs() {
     assert_eq!(files(&state), ["0-0.arrow"]);
     assert!(directory.starts_with("memory://savepoints/"));
     assert_eq!(task.read(&state, &directory), table.numbers());
+}
+
+#[test]
+fn what_a_complete_checkpoint_has_is_found_or_copied_without_being_given_again() {
+    let mut task = Task::new();
+    let table = (1..=10).fold(Pieces::default(), |table, content| table.piece(content, 0..100));
+    task.complete(&table);
+    let kept = Pieces { kept: Some(10), ..table.dead(2, 7) };
+    assert_eq!(task.complete(&kept)[0], "../shared/1/0-0.arrow");
+    let (state, _, directory) = task.write(&kept, CheckpointKind::StopWithSavepoint { drain: false });
+    assert_eq!(files(&state), ["0-0.arrow"]);
+    assert_eq!(task.read(&state, &directory), kept.numbers());
+    // Little is left of the first file: what is goes into another one.
+    let few = Pieces { pieces: kept.pieces[1..4].to_vec(), ..kept };
+    task.complete(&few);
+    assert_eq!(task.complete(&few)[0], "../shared/5/0-0.arrow");
 }
 
 #[test]

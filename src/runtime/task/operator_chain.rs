@@ -59,11 +59,13 @@ pub(super) struct OperatorChain {
     pub(super) partitions: Vec<ResultPartition>,
     /// The operator that runs, by position in the descriptor: to name it when it panics.
     running: Cell<usize>,
+    /// The checkpoint that the last snapshot was taken for.
+    frozen_for: Option<CheckpointId>,
 }
 
 impl OperatorChain {
     pub(super) fn new(source: Option<SourceNode>, nodes: Vec<Node>, partitions: Vec<ResultPartition>) -> Self {
-        OperatorChain { source, nodes, partitions, running: Cell::new(0) }
+        OperatorChain { source, nodes, partitions, running: Cell::new(0), frozen_for: None }
     }
 
     fn base(&self) -> usize {
@@ -124,6 +126,7 @@ impl OperatorChain {
     /// The frozen state of all operators at a barrier, or (none) at their end. `input_has_ended`: nothing comes any more, so that only what outlives that is of use.
     pub(super) fn snapshot(&mut self, checkpoint: Option<CheckpointId>, input_has_ended: bool) -> Result<Vec<OperatorSnapshot>> {
         let mut snapshots = Vec::with_capacity(self.nodes.len() + 1);
+        self.frozen_for = checkpoint;
         if let Some(source) = &mut self.source {
             let tables =
                 freeze(source.operator.state(), input_has_ended).map_err(|error| error.in_operator(&source.port.name))?;
@@ -150,7 +153,7 @@ impl OperatorChain {
     /// Says again how far event time had come when the state was taken: what has no state of its own would not know.
     pub(super) fn restore_watermarks(&mut self, restored: &RestoredTask) -> Result<()> {
         let emitted = |port: &Port| restored.operators.get(&port.id).map_or(Watermark::MIN, |operator| operator.output_watermark);
-        if let OperatorChain { source: Some(source), nodes, partitions, running } = self {
+        if let OperatorChain { source: Some(source), nodes, partitions, running, .. } = self {
             let watermark = emitted(&source.port);
             let reach = Reach { nodes, base: 1, partitions, running };
             ChainOutput { port: &mut source.port, reach }.watermark(watermark)?;
@@ -171,7 +174,12 @@ impl OperatorChain {
             let told = node.operator.checkpoint_completed(checkpoint);
             told.map_err(|error| error.in_operator(&node.port.name))
         };
-        self.nodes.iter_mut().try_for_each(tell)
+        self.nodes.iter_mut().try_for_each(tell)?;
+        if self.frozen_for == Some(checkpoint) {
+            let tables = self.nodes.iter_mut().flat_map(|node| node.operator.state());
+            tables.for_each(|(_, table)| table.snapshot_completed());
+        }
+        Ok(())
     }
 
     /// A control element that concerns no operator goes into all partitions.
@@ -222,7 +230,7 @@ impl OperatorChain {
 
     /// Polls the source.
     pub(super) fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Result<SourceStatus>> {
-        let OperatorChain { source, nodes, partitions, running } = self;
+        let OperatorChain { source, nodes, partitions, running, .. } = self;
         let source = source.as_mut().expect("asked of source tasks only");
         running.set(0);
         let reach = Reach { nodes, base: 1, partitions, running };
@@ -287,7 +295,7 @@ impl OperatorChain {
     }
 
     fn process_source_time(&mut self, now_ms: i64) -> Result<()> {
-        let OperatorChain { source, nodes, partitions, running } = self;
+        let OperatorChain { source, nodes, partitions, running, .. } = self;
         let Some(source) = source else { return Ok(()) };
         if source.operator.next_processing_timer().is_none_or(|timer| timer > now_ms) {
             return Ok(());

@@ -43,7 +43,7 @@ impl FailingStores {
             let own = format!("/{}/", found.manifest.checkpoint);
             found.manifest.shared_files().any(|file| !file.contains(&own))
         };
-        found.iter().any(earlier)
+        found.checkpoints.iter().any(earlier)
     }
 }
 

@@ -141,6 +141,16 @@ fn a_group_aggregate_survives() {
     );
 }
 
+/// Most groups do not change from one checkpoint to the next: their rows are in files of earlier ones.
+#[test]
+fn groups_that_rest_survive() {
+    let shared_restores = survives(
+        "item BIGINT, price BIGINT, n BIGINT, last TIMESTAMP(3)",
+        "SELECT item, price, COUNT(*), MAX(ts) FROM bid GROUP BY item, price",
+    );
+    assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files");
+}
+
 #[test]
 fn windows_survive() {
     survives(

@@ -130,6 +130,11 @@ impl goldenscript::Runner for Script {
                     None => writeln!(output, "there is none")?,
                 }
             }
+            "give-up" => match self.coordinator.give_up(self.now_ms) {
+                Some(barrier) => writeln!(output, "{} {} is given up", barrier.kind, barrier.id)?,
+                None => writeln!(output, "there is none")?,
+            },
+            "litter" => writeln!(output, "{}", self.coordinator.is_litter(id(0)))?,
             "abort" => {
                 let (pending, prepared) = self.coordinator.abort(self.now_ms);
                 let pending = pending.map_or("none".to_string(), |barrier| barrier.id.to_string());
@@ -171,6 +176,11 @@ fn a_failed_checkpoint_harms_nobody_until_too_many_fail() {
 #[test]
 fn tasks_that_have_finished_stand_in_every_later_checkpoint() {
     script("finished_tasks");
+}
+
+#[test]
+fn a_checkpoint_that_only_delays_the_end_is_given_up() {
+    script("giving_up");
 }
 
 #[test]

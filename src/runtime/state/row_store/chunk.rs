@@ -32,6 +32,13 @@ impl RowStore {
     }
 }
 
+impl RowStore {
+    /// Whether a column is text.
+    pub fn is_text(&self, column: usize) -> bool {
+        self.columns[column].is_text()
+    }
+}
+
 impl StoredChunk<'_> {
     /// A number for what the chunk stores, if that does not change any more: the same number stands for the same columns. Which of
     /// its rows are alive may change.
@@ -55,8 +62,8 @@ impl StoredChunk<'_> {
         (!slots.is_full()).then(|| slots.stored().map(|slot| slots.is_live(slot)).collect())
     }
 
-    /// All columns of the stored rows as they lie in memory, nothing copied where that can be. Texts are not views but come with their
-    /// lengths, or as dictionaries.
+    /// All columns of the stored rows as they lie in memory, nothing copied where that can be. Texts are not views but come as their bytes,
+    /// with their lengths or as dictionaries: [`RowStore::is_text`] tells them from other bytes.
     pub fn columns(&self) -> Result<Vec<ArrayRef>> {
         self.store.columns.iter().map(|column| column.chunk(self.chunk)).collect()
     }

@@ -52,6 +52,11 @@ pub(super) trait ColumnStore: Debug + Send + Sync {
     /// The values at these places.
     fn take(&self, places: &[Place]) -> Result<ArrayRef>;
 
+    /// Whether it is text, of which [`Self::chunk`] gives the bytes.
+    fn is_text(&self) -> bool {
+        false
+    }
+
     /// All values of a chunk in their order, as they lie in memory.
     fn chunk(&self, chunk: usize) -> Result<ArrayRef>;
 

@@ -98,6 +98,11 @@ impl RowStore {
         Ok(RowStore { columns, chunks, contents, last_content: 0, open: None, free, num_rows: 0 })
     }
 
+    /// How many columns they have.
+    pub fn num_columns(&self) -> usize {
+        self.columns.len()
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.num_rows

@@ -1,12 +1,12 @@
-//! Texts and bytes: the ends of all values, and their bytes one after another. A full chunk in which few texts repeat keeps each once.
+//! Texts and bytes: where all values begin and end, and their bytes one after another. A full chunk in which few texts repeat keeps each once.
 
 use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, GenericByteArray, GenericByteViewBuilder, UInt16Array};
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{BinaryType, BinaryViewType, ByteArrayType, ByteViewType, StringViewType, UInt16Type, Utf8Type};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, GenericByteViewBuilder, UInt16Array};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{BinaryViewType, ByteViewType, StringViewType, ToByteSlice, UInt16Type};
 use hashbrown::HashMap;
 
 use super::CHUNK_ROWS;
@@ -31,8 +31,8 @@ pub(super) trait TextType: ByteViewType {
     fn reserve(joined: &mut Self::Joined, bytes: usize);
     fn shrink(joined: &mut Self::Joined);
 
-    /// The same texts with their ends instead of views.
-    type Plain: ByteArrayType<Offset = i32>;
+    /// Whether it is text, not any bytes.
+    const IS_TEXT: bool;
     fn as_bytes(joined: &Self::Joined) -> &[u8];
 }
 
@@ -59,7 +59,7 @@ impl TextType for StringViewType {
         joined.shrink_to_fit();
     }
 
-    type Plain = Utf8Type;
+    const IS_TEXT: bool = true;
     fn as_bytes(joined: &String) -> &[u8] {
         joined.as_bytes()
     }
@@ -88,7 +88,7 @@ impl TextType for BinaryViewType {
         joined.shrink_to_fit();
     }
 
-    type Plain = BinaryType;
+    const IS_TEXT: bool = false;
     fn as_bytes(joined: &Vec<u8>) -> &[u8] {
         joined
     }
@@ -103,6 +103,24 @@ impl<T: TextType> AsRef<[u8]> for Joined<T> {
     }
 }
 
+/// Where the texts of a chunk begin and end, as bytes.
+struct Offsets<T: TextType>(Arc<Chunk<T>>);
+
+impl<T: TextType> AsRef<[u8]> for Offsets<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.offsets.to_byte_slice()
+    }
+}
+
+/// The numbers of the texts of a chunk, as bytes.
+struct Codes<T: TextType>(Arc<Chunk<T>>);
+
+impl<T: TextType> AsRef<[u8]> for Codes<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.codes.as_deref().unwrap_or_default().to_byte_slice()
+    }
+}
+
 /// A column of texts.
 pub(super) struct TextColumn<T: TextType> {
     chunks: Vec<Arc<Chunk<T>>>,
@@ -113,20 +131,21 @@ pub(super) struct TextColumn<T: TextType> {
 struct Chunk<T: TextType> {
     /// Where each text stands more than once: its number among the different ones.
     codes: Option<Vec<u16>>,
-    ends: Vec<u32>,
+    /// Where each text begins, and where the last one ends.
+    offsets: Vec<u32>,
     joined: T::Joined,
     nulls: Nulls,
 }
 
 impl<T: TextType> Default for Chunk<T> {
     fn default() -> Self {
-        Chunk { codes: None, ends: Vec::new(), joined: T::Joined::default(), nulls: Nulls::default() }
+        Chunk { codes: None, offsets: vec![0], joined: T::Joined::default(), nulls: Nulls::default() }
     }
 }
 
 impl<T: TextType> Clone for Chunk<T> {
     fn clone(&self) -> Self {
-        Chunk { codes: self.codes.clone(), ends: self.ends.clone(), joined: self.joined.clone(), nulls: self.nulls.clone() }
+        Chunk { codes: self.codes.clone(), offsets: self.offsets.clone(), joined: self.joined.clone(), nulls: self.nulls.clone() }
     }
 }
 
@@ -151,23 +170,23 @@ impl<T: TextType> Debug for TextColumn<T> {
 impl<T: TextType> Chunk<T> {
     fn bytes(&self) -> usize {
         let codes = self.codes.as_ref().map_or(0, |codes| codes.capacity() * size_of::<u16>());
-        codes + self.ends.capacity() * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
+        // The first offset is there in any case, also of a chunk that was never opened.
+        codes + (self.offsets.capacity() - 1) * size_of::<u32>() + T::capacity(&self.joined) + self.nulls.bytes()
     }
 
     fn num_rows(&self) -> usize {
-        self.codes.as_ref().map_or(self.ends.len(), Vec::len)
+        self.codes.as_ref().map_or(self.offsets.len() - 1, Vec::len)
     }
 
     #[inline]
     fn range(&self, row: usize) -> Range<usize> {
         let row = self.codes.as_ref().map_or(row, |codes| codes[row] as usize);
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        start..self.ends[row] as usize
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 
     /// Keeps each text once, if that takes less than half.
     fn share_texts(&mut self) {
-        let num_rows = self.ends.len();
+        let num_rows = self.offsets.len() - 1;
         if self.codes.is_some() || num_rows < SAMPLE_ROWS {
             return;
         }
@@ -189,7 +208,7 @@ impl<T: TextType> Chunk<T> {
         codes.iter().enumerate().rev().for_each(|(row, code)| first_rows[*code as usize] = row);
         let mut shared = Chunk::<T> { nulls: self.nulls.clone(), ..Chunk::default() };
         T::reserve(&mut shared.joined, text_bytes);
-        shared.ends.reserve_exact(first_rows.len());
+        shared.offsets.reserve_exact(first_rows.len());
         first_rows.into_iter().for_each(|row| shared.push(T::get(&self.joined, self.range(row))));
         shared.codes = Some(codes);
         *self = shared;
@@ -197,7 +216,7 @@ impl<T: TextType> Chunk<T> {
 
     fn push(&mut self, text: &T::Native) {
         T::push(&mut self.joined, text);
-        self.ends.push(T::length(&self.joined) as u32);
+        self.offsets.push(T::length(&self.joined) as u32);
     }
 }
 
@@ -237,14 +256,14 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
             return Err(Error::internal("more than 4 GB of text in a chunk of rows"));
         }
         self.change(chunk, |chunk| {
-            chunk.nulls.append(chunk.ends.len(), texts.nulls());
+            chunk.nulls.append(chunk.offsets.len() - 1, texts.nulls());
             T::reserve(&mut chunk.joined, added);
-            chunk.ends.reserve(texts.len());
+            chunk.offsets.reserve(texts.len());
             for row in 0..texts.len() {
                 if texts.is_valid(row) {
                     chunk.push(texts.value(row));
                 } else {
-                    chunk.ends.push(T::length(&chunk.joined) as u32);
+                    chunk.offsets.push(T::length(&chunk.joined) as u32);
                 }
             }
         });
@@ -254,7 +273,7 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
     fn seal(&mut self, chunk: usize) {
         self.change(chunk, |chunk| {
             chunk.share_texts();
-            chunk.ends.shrink_to_fit();
+            chunk.offsets.shrink_to_fit();
             T::shrink(&mut chunk.joined);
         });
     }
@@ -263,7 +282,7 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
         self.change(chunk, |chunk| {
             let mut kept = Chunk::<T> { nulls: chunk.nulls.kept(rows), ..Chunk::default() };
             T::reserve(&mut kept.joined, rows.iter().map(|row| chunk.range(*row as usize).len()).sum());
-            kept.ends.reserve_exact(rows.len());
+            kept.offsets.reserve_exact(rows.len());
             rows.iter().for_each(|row| kept.push(T::get(&chunk.joined, chunk.range(*row as usize))));
             kept.share_texts();
             *chunk = kept;
@@ -306,16 +325,20 @@ impl<T: TextType> ColumnStore for TextColumn<T> {
             return self.take(&(0..chunk.num_rows() as u32).map(|row| Place { chunk: number, row }).collect::<Vec<_>>());
         }
         let nulls = chunk.nulls.buffer(chunk.num_rows());
-        let offsets: Vec<i32> = std::iter::once(0).chain(chunk.ends.iter().map(|end| *end as i32)).collect();
-        let (offsets, joined) = (OffsetBuffer::new(offsets.into()), shared_bytes(Joined(Arc::clone(chunk))));
-        let texts = |nulls| GenericByteArray::<T::Plain>::try_new(offsets, joined, nulls);
+        let offsets = ScalarBuffer::<i32>::from(shared_bytes(Offsets(Arc::clone(chunk))));
+        let joined = shared_bytes(Joined(Arc::clone(chunk)));
+        let texts = |nulls| BinaryArray::try_new(OffsetBuffer::new(offsets), joined, nulls);
         Ok(match &chunk.codes {
             None => Arc::new(texts(nulls)?),
-            Some(codes) => {
-                let codes = UInt16Array::new(codes.clone().into(), nulls);
+            Some(_) => {
+                let codes = UInt16Array::new(shared_bytes(Codes(Arc::clone(chunk))).into(), nulls);
                 Arc::new(DictionaryArray::<UInt16Type>::try_new(codes, Arc::new(texts(None)?))?)
             }
         })
+    }
+
+    fn is_text(&self) -> bool {
+        T::IS_TEXT
     }
 
     fn chunk_bytes(&self, chunk: usize) -> usize {

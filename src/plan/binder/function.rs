@@ -36,15 +36,11 @@ impl<'e> Call<'e> {
 
     /// The same with what stands behind the arguments.
     fn with_clauses(mut self, name: &str, nulls: Option<NullTreatment>, within_group: &'e [ast::OrderByExpr]) -> Result<Self> {
-        let twice = match () {
-            () if nulls.is_some() && self.nulls.is_some() => "IGNORE NULLS and RESPECT NULLS",
-            () if !within_group.is_empty() && !self.order.is_empty() => "ORDER BY",
-            () => "",
-        };
-        if !twice.is_empty() {
-            let message = format!("{name} has {twice} among its arguments and behind them");
+        if !within_group.is_empty() && !self.order.is_empty() {
+            let message = format!("{name} has ORDER BY among its arguments and behind them");
             return Err(Error::new(ErrorKind::Syntax, message).with_hint("leave one of them out"));
         }
+        // The parser takes one of the two.
         self.nulls = self.nulls.or(nulls);
         self.order.extend(within_group);
         Ok(self)

@@ -114,7 +114,13 @@ fn fuzz(seed: u64) {
     let mut random = Rng::with_seed(seed);
     let (rows, window) = (random_rows(&mut random), WindowSpec::random(&mut random));
     let delay_ms = if random.u8(..4) == 0 { 0 } else { random.i64(0..20_000) };
-    let what = if random.u8(..4) == 0 { Recomputation::Rows } else { Recomputation::Aggregates { keyed: random.u8(..4) > 0 } };
+    let what = match random.u8(..8) {
+        0 => Recomputation::Rows,
+        1 if !matches!(window, WindowSpec::Session { .. }) => Recomputation::Sets,
+        2 => Recomputation::Cascade { size_ms: random.i64(1..60_000) },
+        3 => Recomputation::Top { keyed: random.bool() },
+        _ => Recomputation::Aggregates { keyed: random.u8(..4) > 0 },
+    };
     let mut settings = random_settings(&mut random);
     let (mut lateness_ms, emission) = random_emission(&mut random);
     match what {

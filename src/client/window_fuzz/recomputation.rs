@@ -14,7 +14,16 @@ pub(super) enum Recomputation {
     Rows,
     /// Aggregates of each window, of each key or of all rows.
     Aggregates { keyed: bool },
+    /// The same of each key and of all rows.
+    Sets,
+    /// How many windows, and rows in them, lie in longer windows.
+    Cascade { size_ms: i64 },
+    /// The first rows of each window, of each key or of all rows.
+    Top { keyed: bool },
 }
+
+/// How many rows are the first ones.
+pub(super) const TOP: usize = 2;
 
 /// How long rows are waited for.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +54,14 @@ pub(super) fn expected_rows(rows: &[Row], delays: Delays, window: &WindowSpec, w
             let groups = groups(rows, delays, window, keyed);
             groups.iter().map(|(group, rows)| aggregates(group, rows, keyed)).collect()
         }
+        Recomputation::Sets => {
+            let sets = [true, false].into_iter().flat_map(|keyed| groups(rows, delays, window, keyed));
+            sets.map(|(group, rows)| aggregates(&group, &rows, true)).collect()
+        }
+        Recomputation::Cascade { size_ms } => longer_windows(&groups(rows, delays, window, false), size_ms),
+        Recomputation::Top { keyed } => {
+            groups(rows, delays, window, keyed).into_iter().flat_map(|(group, rows)| first_rows(&group, rows)).collect()
+        }
     };
     expected.sort_unstable();
     expected
@@ -61,6 +78,29 @@ fn rows_of_windows(rows: &[Row], delays: Delays, window: &WindowSpec) -> Vec<Str
         return groups.iter().flat_map(|((start, end, _), rows)| rows.iter().map(|row| line((*start, *end), row))).collect();
     }
     rows.iter().flat_map(|row| window.windows_of(row.time_ms).into_iter().map(|window| line(window, row))).collect()
+}
+
+/// Each window is in the longer one in which its last millisecond is.
+fn longer_windows(windows: &[(Group, Vec<Row>)], size_ms: i64) -> Vec<String> {
+    let mut longer = BTreeMap::<i64, (usize, usize)>::new();
+    for ((_, end, _), rows) in windows {
+        let (windows, all) = longer.entry(end - 1 - (end - 1).rem_euclid(size_ms)).or_default();
+        (*windows, *all) = (*windows + 1, *all + rows.len());
+    }
+    let line = |(start, (windows, rows)): (&i64, &(usize, usize))| {
+        format!("{},{},{windows},{rows}", timestamp(*start), timestamp(start + size_ms))
+    };
+    longer.iter().map(line).collect()
+}
+
+/// The greatest values, the earliest of equal ones: NULL is the least of all.
+fn first_rows((start, end, _): &Group, mut rows: Vec<Row>) -> Vec<String> {
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.value), row.time_ms, row.key));
+    let line = |(number_of, row): (usize, &Row)| {
+        let (time, key, value) = (timestamp(row.time_ms), number(row.key), number(row.value));
+        format!("{},{},{time},{key},{value},{}", timestamp(*start), timestamp(*end), number_of + 1)
+    };
+    rows.iter().take(TOP).enumerate().map(line).collect()
 }
 
 /// The rows of each window, without those that came when it was over.

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::recomputation::Recomputation;
+use super::recomputation::{Recomputation, TOP};
 use super::seconds;
 
 /// A kind of window with its lengths in milliseconds.
@@ -17,13 +17,13 @@ pub(super) enum WindowSpec {
 impl WindowSpec {
     pub(super) fn random(random: &mut Rng) -> Self {
         let unit_ms = [1, 100, 1_000, 1_000, 5_000][random.usize(..5)] * random.i64(1..8);
-        let offset_ms = if random.bool() { 0 } else { random.i64(-unit_ms + 1..unit_ms) };
-        // Few windows a row, however short they are.
-        let times = random.i64(1..7);
+        let offset_ms = if random.bool() { 0 } else { random.i64(-10 * unit_ms..10 * unit_ms) };
+        // Few windows a row, however short they are; also such as lie apart, and such as are cut short.
+        let size_ms = if random.bool() { unit_ms * random.i64(1..7) } else { random.i64(1..unit_ms * 6 + 1) };
         match random.u8(..4) {
             0 => WindowSpec::Tumble { size_ms: unit_ms, offset_ms },
-            1 => WindowSpec::Hop { slide_ms: unit_ms, size_ms: unit_ms * times, offset_ms },
-            2 => WindowSpec::Cumulate { step_ms: unit_ms, size_ms: unit_ms * times, offset_ms },
+            1 => WindowSpec::Hop { slide_ms: unit_ms, size_ms, offset_ms },
+            2 => WindowSpec::Cumulate { step_ms: unit_ms.min(size_ms), size_ms, offset_ms },
             _ => WindowSpec::Session { gap_ms: unit_ms },
         }
     }
@@ -43,7 +43,8 @@ impl WindowSpec {
             }
             WindowSpec::Cumulate { step_ms, size_ms, offset_ms } => {
                 let start = aligned(size_ms, offset_ms);
-                let ends = (1..=size_ms / step_ms).map(|steps| start + steps * step_ms);
+                let ends = (1..).map(|steps| start + steps * step_ms).take_while(|end| *end < start + size_ms);
+                let ends = ends.chain([start + size_ms]);
                 ends.filter(|end| *end > time_ms).map(|end| (start, end)).collect()
             }
             WindowSpec::Session { gap_ms } => vec![(time_ms, time_ms + gap_ms)],
@@ -102,5 +103,21 @@ pub(super) fn query(window: &WindowSpec, what: Recomputation) -> String {
                 window.table_function(keyed)
             )
         }
+        Recomputation::Sets => format!(
+            "SELECT window_start, window_end, k, {AGGREGATES} FROM TABLE({}) GROUP BY window_start, window_end, CUBE (k)",
+            window.table_function(false)
+        ),
+        Recomputation::Cascade { size_ms } => format!(
+            "SELECT window_start, window_end, COUNT(*), SUM(n) FROM TUMBLE((SELECT window_time AS w, COUNT(*) AS n FROM TABLE({}) \
+             GROUP BY window_start, window_end, window_time), DESCRIPTOR(w), INTERVAL '{}' SECOND(3)) GROUP BY window_start, window_end",
+            window.table_function(false),
+            seconds(size_ms)
+        ),
+        Recomputation::Top { keyed } => format!(
+            "SELECT window_start, window_end, ts, k, v, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end{} \
+             ORDER BY v DESC, ts, k) AS rn FROM TABLE({})) WHERE rn <= {TOP}",
+            if keyed { ", k" } else { "" },
+            window.table_function(keyed)
+        ),
     }
 }

@@ -106,7 +106,15 @@ impl Scope {
         let span = convert(name[0].span);
         if name.len() == 1 {
             let names: Vec<&str> = self.visible().map(|column| column.name.as_str()).collect();
-            return unknown_column(format!("column \"{}\" not found", name[0].value), &name[0].value, &names).at_span(span);
+            let error = unknown_column(format!("column \"{}\" not found", name[0].value), &name[0].value, &names);
+            let has_windows = names.iter().any(|name| window_property(name).is_some());
+            return match window_property(&name[0].value).filter(|_| !has_windows) {
+                Some(property) => error.with_hint(format!(
+                    "rows have it behind a window table function: FROM TUMBLE(TABLE t, …); with GROUP BY TUMBLE(…) it is TUMBLE_{property}(…)"
+                )),
+                None => error,
+            }
+            .at_span(span);
         }
         let relations: Vec<&str> = self.columns.iter().filter_map(|column| column.relation.last()).map(String::as_str).collect();
         let columns = self.visible().map(|column| column.name.as_str());
@@ -124,6 +132,16 @@ fn is_qualifier(qualifier: &[Ident], relation: &[String]) -> bool {
     !qualifier.is_empty()
         && qualifier.len() <= relation.len()
         && qualifier.iter().zip(&relation[relation.len() - qualifier.len()..]).all(|(part, name)| part.value == *name)
+}
+
+/// What a function of a group window calls a column of window table functions.
+fn window_property(column: &str) -> Option<&'static str> {
+    match column.to_ascii_lowercase().as_str() {
+        "window_start" => Some("START"),
+        "window_end" => Some("END"),
+        "window_time" => Some("ROWTIME"),
+        _ => None,
+    }
 }
 
 /// The error for an unknown column: with the nearest name, else with all of them.

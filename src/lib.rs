@@ -33,4 +33,5 @@ pub use client::{
     SessionBuilder, StatementResult, TableFn, WatermarkLine, WatermarkReport,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use types::{DataType, RowKind, TypeKind};
+pub use expr::{GroupsAccumulator, TableRows};
+pub use types::{DataType, RowKind, RowKinds, TypeKind};

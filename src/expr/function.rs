@@ -157,6 +157,11 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Whether the state of a group stays small, however many rows it has: then copies of it are kept where that saves time.
+    fn has_small_state(&self, _call: &AggregateCall) -> bool {
+        false
+    }
+
     /// Whether it can be registered, as [`ScalarFunction::check`].
     fn check(&self) -> Result<()> {
         Ok(())

@@ -114,6 +114,12 @@ impl AggregateFunction for AggregateFn {
         self.form(call).is_ok_and(|form| form.can_merge)
     }
 
+    /// Where the columns of the state are numbers and truth values alone, there is no room for more than that.
+    fn has_small_state(&self, call: &AggregateCall) -> bool {
+        let is_fixed = |data_type: &ArrowType| data_type.is_primitive() || *data_type == ArrowType::Boolean;
+        self.accumulator(call, false).is_ok_and(|accumulator| accumulator.state_types().iter().all(is_fixed))
+    }
+
     fn check(&self) -> Result<()> {
         self.overloads.check()
     }

@@ -280,6 +280,27 @@ fn they_give_what_built_in_ones_give() {
 }
 
 #[test]
+fn windows_that_fire_early_and_late_give_the_same_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    input(folder.path());
+    for parallelism in ["1", "2"] {
+        let session = session(folder.path(), &[("parallelism.default", parallelism)], false);
+        let emit = "SET 'table.exec.emit.early-fire.enabled' = 'true'; SET 'table.exec.emit.early-fire.delay' = '0 ms';
+                    SET 'table.exec.emit.late-fire.enabled' = 'true'; SET 'table.exec.emit.late-fire.delay' = '0 ms';
+                    SET 'table.exec.emit.allow-lateness' = '5 s'";
+        block_on(session.execute(emit)).unwrap();
+        for (template, is_session) in OVER_ROWS[5..9].iter().zip([false, false, false, true]) {
+            let expected = sorted(&session, &filled(template, builtin));
+            for function in ["average", "columns", "growing"].into_iter().filter(|function| !is_session || *function != "growing")
+            {
+                let sql = filled(template, |behind| format!("{function}(v, w){behind}"));
+                assert_eq!(sorted(&session, &sql), expected, "{sql}");
+            }
+        }
+    }
+}
+
+#[test]
 fn distinct_rows_count_once() {
     let folder = tempfile::tempdir().unwrap();
     input(folder.path());
@@ -508,6 +529,13 @@ mod harness {
         }
         lines.sort_unstable();
         lines
+    }
+
+    #[test]
+    fn a_process_without_the_function_says_so() {
+        let missing = crate::expr::AggregateSet::new(&calls(), &crate::expr::builtin_functions(), false).map(|_| ()).unwrap_err();
+        assert_eq!((missing.kind(), missing.message()), (ErrorKind::UndefinedFunction, "function \"journal\" not found"));
+        assert!(missing.hint().unwrap().contains("register it before the job starts"));
     }
 
     #[test]

@@ -190,12 +190,15 @@ fn calls_where_they_do_not_belong_say_where_they_do() {
     assert_eq!(other.message(), "ABS is no table function");
     let unknown = error(&session, &format!("SELECT * FROM {LINES}, LATERAL TABLE(wordz(line))"));
     assert_eq!((unknown.message(), unknown.hint()), ("table function wordz not found", Some("did you mean WORDS?")));
+    let standing = error(&session, "SELECT * FROM TABLE(wordz('a'))");
+    assert_eq!((standing.message(), standing.hint()), ("table function wordz not found", Some("did you mean WORDS?")));
     let typed = error(&session, &format!("SELECT * FROM {LINES}, LATERAL TABLE(words(id))"));
     assert_eq!(typed.message(), "function words does not take arguments of type (INT NOT NULL)");
     assert_eq!(
         error(&session, "SELECT SUM(DISTINCT w.length) OVER () FROM TABLE(words(DISTINCT 'a')) AS w").kind(),
         ErrorKind::Syntax
     );
+    assert_eq!(error(&session, "SELECT * FROM TABLE(words('a' ORDER BY 1)) AS w").kind(), ErrorKind::Syntax);
     let right = error(&session, &format!("SELECT * FROM {LINES} RIGHT JOIN LATERAL TABLE(words(line)) ON TRUE"));
     assert_eq!(right.kind(), ErrorKind::Unsupported);
 }

@@ -93,6 +93,28 @@ impl TableFn {
     /// of their types; one that is NOT NULL must not hold a NULL.
     ///
     /// Arguments of other types are cast where Flink casts implicitly. The nullability of `arguments` is not checked.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use flott::arrow::array::{Array, AsArray, StringArray};
+    /// use flott::{DataType, Session, TableFn, TableRows};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> flott::Result<()> {
+    /// let lines = TableFn::new("lines", [DataType::string()], [("line", DataType::string())], |args, _| {
+    ///     let texts = args[0].as_string_view();
+    ///     let counts = texts.iter().map(|text| text.map_or(0, |text| text.lines().count())).collect();
+    ///     let lines: StringArray = texts.iter().flatten().flat_map(str::lines).map(Some).collect();
+    ///     Ok(TableRows { columns: vec![Arc::new(lines)], counts })
+    /// });
+    /// let session = Session::new();
+    /// session.register_table_function(lines)?;
+    /// let rows = session.query(r"SELECT line FROM TABLE(lines(U&'a\000Ab'))").await?.collect_text().await?;
+    /// assert_eq!(rows, [["a"], ["b"]]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new<'n>(
         name: impl Into<String>,
         arguments: impl IntoIterator<Item = DataType>,

@@ -21,7 +21,7 @@ use crate::stream_graph::{FrameBound, OverFrame};
 /// Rows that are added at once.
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Aggregates whose state stays small, however many rows there are.
+/// Built-in aggregates whose state stays small, however many rows there are.
 const SMALL_STATES: [&str; 20] = [
     "COUNT",
     "SUM",
@@ -83,7 +83,7 @@ impl Fold {
         let set = || AggregateSet::new(&calls, functions, false);
         let is_small = |call: &AggregateCall| {
             let distinct = call.distinct && call.function != "MIN" && call.function != "MAX";
-            !distinct && SMALL_STATES.contains(&call.function.as_str())
+            !distinct && (SMALL_STATES.contains(&call.function.as_str()) || is_small_user_state(call, functions))
         };
         let from_start = frame.start == FrameBound::UnboundedPreceding;
         let work = set()?;
@@ -278,6 +278,10 @@ impl Fold {
         }
         gather(&results, places.into_iter().map(|(step, place)| firsts[step] + place).collect())
     }
+}
+
+fn is_small_user_state(call: &AggregateCall, functions: &FunctionRegistry) -> bool {
+    functions.aggregate(&call.function).is_some_and(|function| function.has_small_state(call) && function.can_merge(call))
 }
 
 impl Chunk {

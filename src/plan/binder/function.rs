@@ -47,7 +47,7 @@ impl<'e> Call<'e> {
     }
 
     /// The first clause that goes with aggregates only.
-    fn clause_of_aggregates(&self, filter: bool) -> Option<&'static str> {
+    pub(super) fn clause_of_aggregates(&self, filter: bool) -> Option<&'static str> {
         match () {
             () if self.distinct => Some("DISTINCT"),
             () if filter => Some("FILTER"),

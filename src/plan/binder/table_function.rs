@@ -73,10 +73,17 @@ impl Binder<'_> {
 
     fn table_arguments(&self, left: &Relation, written: &Written<'_>, parts: &mut Parts) -> Result<Vec<Expr>> {
         let call = call_parts(&written.name.to_string(), &written.args)?;
-        if call.distinct {
-            return Err(Error::new(ErrorKind::Syntax, "DISTINCT goes with aggregates only"));
+        if let Some(clause) = call.clause_of_aggregates(false) {
+            let message = format!("{clause} goes with aggregates only, {} is none", written.name);
+            return Err(Error::new(ErrorKind::Syntax, message));
         }
         ExprBinder::new(self, &left.scope, "the arguments of a table function", parts).arguments(&written.name.to_string(), &call)
+    }
+
+    /// The names of all table functions of the program.
+    pub(super) fn table_functions(&self) -> Vec<String> {
+        let functions = self.cx.functions;
+        functions.names().into_iter().filter(|known| functions.table(known).is_some()).collect()
     }
 
     /// The error for what stands in LATERAL TABLE and is no table function.
@@ -88,8 +95,7 @@ impl Binder<'_> {
         if is_other {
             return error;
         }
-        let known: Vec<String> = functions.names().into_iter().filter(|known| functions.table(known).is_some()).collect();
-        match nearest(name, known.iter().map(String::as_str)) {
+        match nearest(name, self.table_functions().iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error.with_hint("a program registers its own: Session::register_table_function"),
         }
@@ -115,10 +121,13 @@ fn written(factor: &TableFactor) -> Result<Written<'_>> {
 }
 
 fn of_call<'e>(function: &'e ast::Function, alias: Option<&'e TableAlias>) -> Result<Written<'e>> {
-    if function.over.is_some() || function.filter.is_some() || function.null_treatment.is_some() {
-        return Err(Error::unsupported("OVER or FILTER at a table function").at_node(function));
+    let ast::Function { name, uses_odbc_syntax: _, parameters, args, within_group, filter, null_treatment, over } = function;
+    let is_plain = over.is_none() && filter.is_none() && null_treatment.is_none() && within_group.is_empty();
+    if !is_plain || !matches!(parameters, FunctionArguments::None) {
+        let message = format!("OVER, FILTER and the like go with aggregates only, {name} is none");
+        return Err(Error::new(ErrorKind::Syntax, message).at_node(function));
     }
-    Ok(Written { name: &function.name, args: Cow::Borrowed(&function.args), alias })
+    Ok(Written { name, args: Cow::Borrowed(args), alias })
 }
 
 fn is_table(name: &ast::ObjectName) -> bool {

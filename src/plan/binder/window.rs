@@ -47,7 +47,9 @@ impl Binder<'_> {
         }
         let Some(signature) = SIGNATURES.iter().find(|signature| signature.name == upper) else {
             let error = Error::new(ErrorKind::UndefinedFunction, format!("table function {written} not found"));
-            let near = nearest(&upper, SIGNATURES.iter().map(|signature| signature.name));
+            let of_program = self.table_functions();
+            let known = SIGNATURES.iter().map(|signature| signature.name).chain(of_program.iter().map(String::as_str));
+            let near = nearest(&upper, known);
             return Err(match near {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
                 None => error.with_hint("there are TUMBLE, HOP, CUMULATE and SESSION"),

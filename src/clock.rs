@@ -274,6 +274,15 @@ pub fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io
     std::thread::Builder::new().name(name.to_string()).spawn(work)
 }
 
+/// The same with a stack of so many bytes. They are set aside, and taken when they are used.
+pub fn spawn_thread_with_stack(
+    name: &str,
+    stack_bytes: usize,
+    work: impl FnOnce() + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_string()).stack_size(stack_bytes).spawn(work)
+}
+
 /// Does work on a thread of its own and gives its result; none if it takes longer than `limit_ms`. The thread is then left behind: only
 /// for programs that are about to end. A panic in the work is an error.
 pub fn run_within<T: Send + 'static>(

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::dispatcher::Dispatcher;
 use super::resource_manager::ResourceManager;
 use super::task_executor::{DataPlane, TaskExecutor};
-use crate::clock::{Clock, TokioExecutor, random_id, sleep_until, spawn_thread};
+use crate::clock::{Clock, TokioExecutor, random_id, sleep_until, spawn_thread_with_stack};
 use crate::error::Result;
 use crate::rpc::{FencingToken, Gateway, RpcServer, RpcService};
 use crate::runtime::Environment;
@@ -64,6 +64,10 @@ impl fmt::Debug for MiniCluster {
     }
 }
 
+/// The stack of a thread: expressions are compiled and evaluated there, and may be nested deeper than the 2 MB of a thread hold in a debug
+/// build.
+const STACK_BYTES: usize = 16 << 20;
+
 impl MiniCluster {
     /// Starts a cluster whose tasks find `environment` around them, and whose state and channels stay below the limit of `memory`.
     /// Takes about a millisecond.
@@ -72,6 +76,7 @@ impl MiniCluster {
         let data = Builder::new_multi_thread()
             .worker_threads(options.worker_threads.max(1))
             .thread_name("flott-task")
+            .thread_stack_size(STACK_BYTES)
             .enable_time()
             .build()?;
         let clock = Arc::clone(&environment.clock);
@@ -87,7 +92,7 @@ impl MiniCluster {
         let gateway = dispatcher.gateway("client");
         let (stop, stopping) = oneshot::channel();
         let (has_stopped, stopped) = oneshot::channel();
-        let control = spawn_thread("flott-control", move || {
+        let control = spawn_thread_with_stack("flott-control", STACK_BYTES, move || {
             run_control(control, data, &service, &dispatcher, clock, stopping);
             let _ = has_stopped.send(());
         })?;

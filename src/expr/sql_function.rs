@@ -1,6 +1,6 @@
 //! A function that is written in SQL: its body is put in the place of its calls, so plans and tasks know nothing of it.
 
-use super::{CastMode, Datum, EvalContext, Expr, ScalarFunction, can_cast_implicitly};
+use super::{CastMode, Datum, EvalContext, Expr, ScalarFunction, Shape, can_cast_implicitly};
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{DataType, Value};
 
@@ -14,15 +14,9 @@ pub struct SqlFunction {
     /// The statement that makes it.
     definition: String,
     signature: String,
-    /// For each parameter how often the body names it.
-    uses: Vec<usize>,
-    /// Parts of the body.
-    size: usize,
+    /// For each parameter whether the body names it more than once.
+    repeated: Vec<bool>,
 }
-
-/// Parts of what a call stands for, at most: functions that name a parameter twice and call each other would make a plan that no memory
-/// holds.
-const SIZE_MAX: usize = 10_000;
 
 impl SqlFunction {
     /// A function. `body`: over the parameters as columns.
@@ -31,20 +25,20 @@ impl SqlFunction {
         let signature = format!("{name}({})", types.join(", "));
         let mut uses = vec![0; params.len()];
         count_uses(&body, &mut uses);
-        let size = size_of_expr(&body);
-        SqlFunction { name, params, body, definition, signature, uses, size }
+        SqlFunction { name, params, body, definition, signature, repeated: uses.into_iter().map(|uses| uses > 1).collect() }
     }
 
     /// Fails if the body with these arguments in it is too large.
     fn check_size(&self, args: &[Expr]) -> Result<()> {
-        let of_args = args.iter().zip(&self.uses).map(|(arg, uses)| size_of_expr(arg).saturating_mul(*uses));
-        if of_args.fold(self.size, usize::saturating_add) <= SIZE_MAX {
+        let of_args: Vec<Shape> = args.iter().map(Shape::of).collect();
+        if Shape::with_columns(&self.body, &|param| of_args[param]).fits() {
             return Ok(());
         }
-        let error = Error::unsupported(format!("a call of {} that stands for more than {SIZE_MAX} expressions", self.name));
-        Err(error.with_hint(
-            "bodies are put in the place of calls, arguments wherever the body names them: compute parts in a subquery",
-        ))
+        let (name, size, depth) = (&self.name, Shape::SIZE_MAX, Shape::DEPTH_MAX);
+        let message =
+            format!("a call of {name} that stands for more than {size} expressions, or nests them deeper than {depth},");
+        let hint = "bodies are put in the place of calls, arguments wherever the body names them: compute parts in a subquery";
+        Err(Error::unsupported(message).with_hint(hint))
     }
 
     fn accept(&self, arg: Expr, (name, wanted): &(String, DataType)) -> Result<Expr> {
@@ -68,12 +62,7 @@ impl SqlFunction {
     }
 }
 
-/// An expression and all its parts.
-fn size_of_expr(expr: &Expr) -> usize {
-    1 + expr.children().into_iter().map(size_of_expr).sum::<usize>()
-}
-
-fn count_uses(expr: &Expr, uses: &mut [usize]) {
+fn count_uses(expr: &Expr, uses: &mut [u32]) {
     if let Expr::Column { index, .. } = expr {
         uses[*index] += 1;
     }
@@ -112,6 +101,32 @@ impl ScalarFunction for SqlFunction {
     }
 
     fn repeats(&self, argument: usize) -> bool {
-        self.uses.get(argument).is_some_and(|uses| *uses > 1)
+        self.repeated.get(argument).copied().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TypeKind;
+
+    /// A function that adds 1 to its parameter.
+    fn next() -> SqlFunction {
+        let int = DataType::nullable(TypeKind::Int);
+        let one = Expr::literal(Value::Int(1), DataType::not_null(TypeKind::Int));
+        let sum = |args| Expr::Call { function: "+".to_string(), args, data_type: int.clone() };
+        let body = sum(vec![Expr::column(0, int.clone()), one]);
+        SqlFunction::new("next".to_string(), vec![("x".to_string(), int.clone())], body, String::new())
+    }
+
+    #[test]
+    fn calls_are_nested_as_deep_as_the_stack_holds() {
+        let function = next();
+        let mut expr = Expr::column(0, DataType::nullable(TypeKind::Int));
+        for _ in 1..Shape::DEPTH_MAX {
+            expr = function.bind(vec![expr]).unwrap();
+        }
+        assert_eq!(Shape::of(&expr).depth, Shape::DEPTH_MAX);
+        assert!(function.bind(vec![expr]).unwrap_err().message().contains("nests them deeper"));
     }
 }

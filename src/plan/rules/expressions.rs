@@ -1,7 +1,7 @@
 //! What rules do with expressions: take conjunctions apart, put columns in place, ask whether a call always gives the same.
 
 use crate::error::Result;
-use crate::expr::{Expr, FunctionRegistry};
+use crate::expr::{Expr, FunctionRegistry, Shape};
 use crate::plan::LogicalPlan;
 use crate::types::Value;
 
@@ -37,6 +37,13 @@ pub(super) fn filtered(input: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
 /// `expr`, which reads the columns of a projection, over what the projection reads.
 pub(super) fn substitute(expr: Expr, projection: &[Expr]) -> Expr {
     expr.map_columns(&mut |index, _| projection[index].clone())
+}
+
+/// Whether [`substitute`] makes an expression of a size that can be worked with.
+pub(super) fn can_substitute(expr: &Expr, projection: &[Expr]) -> bool {
+    let shapes: Vec<Shape> = projection.iter().map(Shape::of).collect();
+    let whole = Shape::with_columns(expr, &|index| shapes[index]);
+    whole.fits() || whole == Shape::of(expr)
 }
 
 /// `expr` with its columns moved to where `moved` says.

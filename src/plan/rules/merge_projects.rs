@@ -1,6 +1,6 @@
 //! Project over Project → one Project, where no work is done twice by it; a Project that changes nothing goes away.
 
-use super::expressions::{is_identity, is_trivial, substitute};
+use super::expressions::{can_substitute, is_identity, is_trivial, substitute};
 use super::rule::bottom_up;
 use crate::error::Result;
 use crate::expr::{AggregateCall, Expr};
@@ -65,6 +65,7 @@ fn can_merge(outer: &[Expr], inner: &[Expr]) -> bool {
     let mut uses = vec![0; inner.len()];
     outer.iter().for_each(|expr| count_uses(expr, &mut uses));
     inner.iter().zip(uses).all(|(expr, uses)| uses <= 1 || is_trivial(expr))
+        && outer.iter().all(|expr| can_substitute(expr, inner))
 }
 
 fn count_uses(expr: &Expr, uses: &mut [usize]) {

@@ -4,7 +4,7 @@
 //! Never below a WatermarkAssigner: the watermark is taken from all rows, kept or not. A term that is not deterministic stays where it is, and so does
 //! one on window columns, because the aggregate above could then no longer assign the window itself.
 
-use super::expressions::{conjuncts, filtered, is_deterministic, is_trivial, shifted, substitute};
+use super::expressions::{can_substitute, conjuncts, filtered, is_deterministic, is_trivial, shifted, substitute};
 use super::push_join_terms;
 use super::rule::bottom_up;
 use crate::error::Result;
@@ -31,7 +31,8 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
         }
         LogicalPlan::Project { input, exprs, schema } => {
             let passes = |term: &Expr| {
-                movable(term) && term.columns().into_iter().all(|column| is_deterministic(&exprs[column], cx.functions))
+                let is_fixed = |column: usize| is_deterministic(&exprs[column], cx.functions);
+                movable(term) && term.columns().into_iter().all(is_fixed) && can_substitute(term, &exprs)
             };
             let (down, stay) = split(terms, &passes);
             let down = down.into_iter().map(|term| substitute(term, &exprs)).collect();

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::expressions::{conjuncts, filtered, is_deterministic, substitute};
+use super::expressions::{can_substitute, conjuncts, filtered, is_deterministic, substitute};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{CastMode, Expr};
 use crate::plan::window_trace::trace_complete;
@@ -30,8 +30,9 @@ fn sink(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> Result<Log
             sink(*input, all, cx)
         }
         LogicalPlan::Project { input, exprs, schema } if is_numbered(&input) => {
-            let reads_fixed = |term: &Expr| term.columns().iter().all(|column| is_deterministic(&exprs[*column], cx.functions));
-            let (down, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(reads_fixed);
+            let is_fixed = |column: &usize| is_deterministic(&exprs[*column], cx.functions);
+            let passes = |term: &Expr| term.columns().iter().all(is_fixed) && can_substitute(term, &exprs);
+            let (down, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(passes);
             let down = down.into_iter().map(|term| substitute(term, &exprs)).collect();
             Ok(filtered(LogicalPlan::Project { input: Box::new(sink(*input, down, cx)?), exprs, schema }, stay))
         }

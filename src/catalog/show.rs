@@ -3,7 +3,7 @@
 use super::{CatalogEntry, CatalogManager, CatalogTable, CatalogView, Column, ColumnKind, ObjectPath};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{Name, literal, quoted, with_quoted_columns};
-use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, RowField, TypeKind, VARCHAR_MAX};
 
 /// A row of DESCRIBE.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +173,12 @@ fn create_view_text(path: &ObjectPath, view: &CatalogView) -> String {
     format!("CREATE {temporary}VIEW {path} (\n  {}\n)\n{comment}AS {}", columns.join(",\n  "), view.sql)
 }
 
+fn fields_text(fields: &[RowField]) -> String {
+    let fields: Vec<String> =
+        fields.iter().map(|field| format!("{} {}", quoted(&field.name), type_text(&field.data_type))).collect();
+    fields.join(", ")
+}
+
 /// A type in the form in which Flink writes it back: without STRING, BYTES and TIMESTAMP_LTZ.
 fn type_text(data_type: &DataType) -> String {
     let text = match &data_type.kind {
@@ -182,11 +188,8 @@ fn type_text(data_type: &DataType) -> String {
         TypeKind::Array(element) => format!("ARRAY<{}>", type_text(element)),
         TypeKind::Multiset(element) => format!("MULTISET<{}>", type_text(element)),
         TypeKind::Map(key, value) => format!("MAP<{}, {}>", type_text(key), type_text(value)),
-        TypeKind::Row(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|field| format!("{} {}", quoted(&field.name), type_text(&field.data_type))).collect();
-            format!("ROW<{}>", fields.join(", "))
-        }
+        TypeKind::Row(fields) => format!("ROW<{}>", fields_text(fields)),
+        TypeKind::Structured(class, fields) => format!("STRUCTURED<'{class}', {}>", fields_text(fields)),
         _ => data_type.kind_text(),
     };
     if data_type.nullable { text } else { format!("{text} NOT NULL") }

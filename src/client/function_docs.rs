@@ -183,6 +183,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("MONTH", "MONTH(DATE '2024-02-03')"),
     ("NEGATE", "-(1 + 2)"),
     ("NULLIF", "NULLIF(1, 1)"),
+    ("OBJECT_OF", "OBJECT_OF('com.shop.Item', 'name', 'pen', 'price', 3)"),
+    ("OBJECT_UPDATE", "OBJECT_UPDATE(OBJECT_OF('com.shop.Item', 'name', 'pen', 'price', 3), 'price', 4)"),
     ("OVERLAY", "OVERLAY('abcdef' PLACING 'X' FROM 2 FOR 3)"),
     ("PARSE_JSON", "PARSE_JSON('{\"b\": 1, \"a\": [2]}')"),
     ("PARSE_URL", "PARSE_URL('http://host/path?k=v', 'QUERY', 'k')"),

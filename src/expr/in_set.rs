@@ -106,7 +106,7 @@ impl InSet {
 }
 
 fn is_nested(kind: &TypeKind) -> bool {
-    matches!(kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_))
+    matches!(kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Structured(..))
 }
 
 fn mismatch(data_type: &DataType) -> Error {

@@ -15,6 +15,7 @@ mod functions;
 #[cfg(test)]
 mod fuzz;
 mod in_set;
+mod java_regex;
 mod json;
 mod nan;
 mod registry;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, DurationMillisecondArray,
-    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, IntervalYearMonthArray, ListArray, MapArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, IntervalYearMonthArray, ListArray,
     StringViewArray, StructArray, Time32MillisecondArray, UInt32Array, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -14,7 +14,7 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{self as arrow_types, DataType as ArrowType};
 
 use crate::error::Result;
-use crate::types::{DataType, TypeKind, Value};
+use crate::types::{DataType, Maps, TypeKind, Value, build_maps};
 
 /// `len` times the same value.
 pub fn value_to_array(value: &Value, data_type: &DataType, len: usize) -> ArrayRef {
@@ -76,7 +76,7 @@ pub fn values_to_array(values: &[Value], data_type: &DataType) -> ArrayRef {
         TypeKind::Array(element) => lists(values, data_type, element),
         TypeKind::Map(key, value) => maps(values, data_type, key, value),
         TypeKind::Multiset(element) => maps(values, data_type, element, &DataType::not_null(TypeKind::Int)),
-        TypeKind::Row(fields) => {
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
             let types: Vec<&DataType> = fields.iter().map(|field| &field.data_type).collect();
             structs(values, data_type, &types)
         }
@@ -102,8 +102,6 @@ fn lists(values: &[Value], data_type: &DataType, element: &DataType) -> ArrayRef
 }
 
 fn maps(values: &[Value], data_type: &DataType, key: &DataType, value: &DataType) -> ArrayRef {
-    let ArrowType::Map(field, _) = data_type.to_arrow() else { unreachable!("a MAP is a map") };
-    let ArrowType::Struct(fields) = field.data_type().clone() else { unreachable!("entries are a struct") };
     let parts = || {
         values.iter().map(|value| match value {
             Value::Null => &[][..],
@@ -113,8 +111,8 @@ fn maps(values: &[Value], data_type: &DataType, key: &DataType, value: &DataType
     };
     let offsets = OffsetBuffer::from_lengths(parts().map(<[(Value, Value)]>::len));
     let (keys, items): (Vec<Value>, Vec<Value>) = parts().flatten().cloned().unzip();
-    let entries = StructArray::new(fields, vec![values_to_array(&keys, key), values_to_array(&items, value)], None);
-    Arc::new(MapArray::new(field, offsets, entries, validity(values), false))
+    let (keys, items) = (values_to_array(&keys, key), values_to_array(&items, value));
+    build_maps(offsets, keys, items, validity(values)).expect("there are as many keys as values")
 }
 
 fn structs(values: &[Value], data_type: &DataType, types: &[&DataType]) -> ArrayRef {
@@ -170,7 +168,7 @@ pub fn array_to_value(array: &ArrayRef, row: usize, data_type: &DataType) -> Val
         TypeKind::Array(element) => Value::Array(all_values(&array.as_list::<i32>().value(row), element)),
         TypeKind::Map(key, value) => Value::Map(entries(array, row, key, value)),
         TypeKind::Multiset(element) => Value::Map(entries(array, row, element, &DataType::not_null(TypeKind::Int))),
-        TypeKind::Row(fields) => {
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
             let columns = array.as_struct().columns();
             Value::Row(fields.iter().zip(columns).map(|(field, column)| array_to_value(column, row, &field.data_type)).collect())
         }
@@ -182,8 +180,8 @@ fn all_values(array: &ArrayRef, data_type: &DataType) -> Vec<Value> {
 }
 
 fn entries(array: &ArrayRef, row: usize, key: &DataType, value: &DataType) -> Vec<(Value, Value)> {
-    let entries = array.as_map().value(row);
-    all_values(entries.column(0), key).into_iter().zip(all_values(entries.column(1), value)).collect()
+    let maps = Maps::of(array);
+    maps.range(row).map(|at| (array_to_value(maps.keys(), at, key), array_to_value(maps.values(), at, value))).collect()
 }
 
 /// A field of each row; NULL where the row is.

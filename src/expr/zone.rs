@@ -2,6 +2,7 @@
 //! has twice the former is taken.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone as _};
+use chrono_tz::OffsetName as _;
 
 use crate::types::TimeZone;
 
@@ -18,6 +19,14 @@ pub(crate) fn to_local_ms(ms: i64, zone: TimeZone) -> i64 {
     if zone == TimeZone::UTC { ms } else { ms.wrapping_add(offset_seconds(ms, zone) * 1_000) }
 }
 
+/// What local time is called at an instant: `CEST`. None = it has no name but its offset.
+pub(crate) fn abbreviation(ms: i64, zone: TimeZone) -> Option<String> {
+    let TimeZone::Named(zone) = zone else { return None };
+    let utc = DateTime::from_timestamp_millis(ms)?.naive_utc();
+    let name = zone.offset_from_utc_datetime(&utc).abbreviation()?.to_string();
+    name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)
+}
+
 /// The instant of local milliseconds.
 pub(crate) fn to_instant_ms(local_ms: i64, zone: TimeZone) -> i64 {
     if zone == TimeZone::UTC {
@@ -25,6 +34,15 @@ pub(crate) fn to_instant_ms(local_ms: i64, zone: TimeZone) -> i64 {
     }
     let Some(local) = DateTime::from_timestamp_millis(local_ms).map(|local| local.naive_utc()) else { return local_ms };
     local_ms - local_offset_seconds(&local, zone) * 1_000
+}
+
+/// The instant of local milliseconds as Java's older calendar has it: of a local time that there is twice the latter.
+pub(crate) fn to_later_instant_ms(local_ms: i64, zone: TimeZone) -> i64 {
+    let local = DateTime::from_timestamp_millis(local_ms).map(|local| local.naive_utc());
+    match local.map(|local| zone.offset_from_local_datetime(&local)) {
+        Some(chrono::MappedLocalTime::Ambiguous(_, later)) => local_ms - i64::from(later.fix().local_minus_utc()) * 1_000,
+        _ => to_instant_ms(local_ms, zone),
+    }
 }
 
 fn local_offset_seconds(local: &NaiveDateTime, zone: TimeZone) -> i64 {
@@ -64,6 +82,7 @@ mod tests {
         let local = |text: &str| text.parse::<NaiveDateTime>().unwrap().and_utc().timestamp_millis();
         assert_eq!(to_instant_ms(local("2023-03-26T02:30:00"), berlin), local("2023-03-26T01:30:00"));
         assert_eq!(to_instant_ms(local("2023-10-29T02:30:00"), berlin), local("2023-10-29T00:30:00"));
+        assert_eq!(to_later_instant_ms(local("2023-10-29T02:30:00"), berlin), local("2023-10-29T01:30:00"));
         assert_eq!(to_local_ms(local("2023-07-01T00:00:00"), berlin), local("2023-07-01T02:00:00"));
     }
 }

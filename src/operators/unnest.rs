@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::expr::{CompiledExprs, Expr};
 use crate::runtime::{Operator, OperatorContext, Output};
 use crate::stream_graph::{UnnestSpec, element_columns};
-use crate::types::{Batch, InputNumber, RowKind, RowKinds, TypeKind, Watermark};
+use crate::types::{Batch, InputNumber, Maps, RowKind, RowKinds, TypeKind, Watermark, is_map};
 
 /// Rows that are emitted as one batch, unless a single row has more elements.
 const ROWS_MAX: usize = 16_384;
@@ -111,22 +111,22 @@ struct Elements {
 impl Elements {
     fn of(collection: &ArrayRef, spec: &UnnestSpec) -> Result<Self> {
         let (offsets, parts, counts, keys) = match collection.data_type() {
+            maps if is_map(maps) => {
+                let maps = Maps::of(collection);
+                let counted = matches!(spec.collection.data_type().kind, TypeKind::Multiset(_));
+                let counts = counted.then(|| maps.values().as_primitive::<Int32Type>().clone());
+                let values = if counted { Vec::new() } else { vec![maps.values().clone()] };
+                (maps.offsets().to_vec(), [vec![maps.keys().clone()], values].concat(), counts, Some(maps.keys().clone()))
+            }
             ArrowType::List(_) => {
                 let list = collection.as_list::<i32>();
                 (list.value_offsets().to_vec(), vec![list.values().clone()], None, None)
-            }
-            ArrowType::Map(..) => {
-                let map = collection.as_map();
-                let counted = matches!(spec.collection.data_type().kind, TypeKind::Multiset(_));
-                let counts = counted.then(|| map.values().as_primitive::<Int32Type>().clone());
-                let values = if counted { Vec::new() } else { vec![map.values().clone()] };
-                (map.value_offsets().to_vec(), [vec![map.keys().clone()], values].concat(), counts, Some(map.keys().clone()))
             }
             ArrowType::Int64 => (ends_of_counts(collection), Vec::new(), None, None),
             other => return Err(Error::internal(format!("{other} has no elements"))),
         };
         let is_row = match &spec.collection.data_type().kind {
-            TypeKind::Array(element) | TypeKind::Multiset(element) => matches!(element.kind, TypeKind::Row(_)),
+            TypeKind::Array(element) | TypeKind::Multiset(element) => element.kind.fields().is_some(),
             _ => false,
         };
         let null_rows = if is_row { parts[0].nulls().cloned() } else { None };
@@ -264,8 +264,7 @@ fn ends_of_counts(counts: &ArrayRef) -> Vec<i32> {
 fn end_of_part(collection: &ArrayRef, from: usize) -> usize {
     let lengths = |row: usize| match collection.data_type() {
         ArrowType::Int64 => times(collection, row),
-        ArrowType::List(_) => collection.as_list::<i32>().value_length(row),
-        _ => collection.as_map().value_length(row),
+        _ => collection.as_list::<i32>().value_length(row),
     };
     let mut rows = 0;
     for row in from..collection.len() {

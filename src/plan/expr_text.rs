@@ -124,7 +124,7 @@ pub fn value_text(value: &Value, data_type: &DataType) -> String {
 fn nested_text(value: &Value, data_type: &DataType) -> String {
     let texts: Vec<String> = match (value, &data_type.kind) {
         (Value::Array(items), TypeKind::Array(element)) => items.iter().map(|item| value_text(item, element)).collect(),
-        (Value::Row(items), TypeKind::Row(fields)) => {
+        (Value::Row(items), TypeKind::Row(fields) | TypeKind::Structured(_, fields)) => {
             items.iter().zip(fields).map(|(item, field)| value_text(item, &field.data_type)).collect()
         }
         (Value::Map(entries), TypeKind::Map(key, item)) => {

@@ -11,7 +11,7 @@ use super::cursor::{Cursor, double_quoted};
 use super::dialect::FlinkDialect;
 use super::lexer::Script;
 use crate::error::{Error, ErrorKind, Result, Span, nearest};
-use crate::types::{DataType, RowField, TIME_PRECISION_MAX, TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, RowField, TIME_PRECISION_MAX, TypeKind, VARCHAR_MAX, is_class_name};
 
 /// How deep types may nest: far more than data has, far less than the stack holds.
 const DEPTH_MAX: usize = 64;
@@ -41,6 +41,7 @@ const TYPE_NAMES: &[&str] = &[
     "ROW",
     "SMALLINT",
     "STRING",
+    "STRUCTURED",
     "TIME",
     "TIMESTAMP",
     "TIMESTAMP_LTZ",
@@ -51,7 +52,7 @@ const TYPE_NAMES: &[&str] = &[
 ];
 
 /// Types of Flink's that Flott does not have.
-const UNSUPPORTED_TYPES: &[&str] = &["DESCRIPTOR", "RAW", "STRUCTURED"];
+const UNSUPPORTED_TYPES: &[&str] = &["DESCRIPTOR", "RAW"];
 
 /// What other systems call our types.
 const FOREIGN_NAMES: &[(&str, &str)] = &[
@@ -193,6 +194,7 @@ fn plain_kind(parser: &mut Parser, depth: usize) -> Result<TypeKind> {
             TypeKind::Map(Box::new(key), Box::new(value))
         }
         "ROW" => TypeKind::Row(row_fields(parser, depth)?),
+        "STRUCTURED" => structured(parser, depth)?,
         "BITMAP" => TypeKind::Bitmap,
         "VARIANT" => TypeKind::Variant,
         _ => TypeKind::Null,
@@ -209,7 +211,7 @@ fn unknown_type(name: &str, span: Span) -> Error {
         Some(known) => error.with_hint(format!("did you mean {known}?")),
         None => error.with_hint(
             "types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, CHAR, VARCHAR, STRING, BINARY, \
-             VARBINARY, BYTES, DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ, ARRAY, MAP, MULTISET, ROW, BITMAP, VARIANT",
+             VARBINARY, BYTES, DATE, TIME, TIMESTAMP, TIMESTAMP_LTZ, ARRAY, MAP, MULTISET, ROW, STRUCTURED, BITMAP, VARIANT",
         ),
     }
 }
@@ -334,14 +336,37 @@ fn row_fields(parser: &mut Parser, depth: usize) -> Result<Vec<RowField>> {
         parser.require(&Token::Lt)?;
         Token::Gt
     };
+    fields_until(parser, depth, &close)
+}
+
+/// The class and the fields of a structured type: `<'class', a INT, …>`.
+fn structured(parser: &mut Parser, depth: usize) -> Result<TypeKind> {
+    parser.require(&Token::Lt)?;
+    let span = parser.next_span();
+    let Token::SingleQuotedString(class) = parser.peek_token_ref().token.clone() else {
+        return Err(parser.unexpected("the name of a class in quotes"));
+    };
+    if !is_class_name(&class) {
+        let error = Error::new(ErrorKind::Syntax, format!("'{class}' is not the name of a class")).at(span);
+        return Err(error.with_hint("a class is named by identifiers with dots between"));
+    }
+    parser.advance_token();
+    if !parser.eat_token(&Token::Comma) {
+        parser.require(&Token::Gt)?;
+        return Ok(TypeKind::Structured(class, Vec::new()));
+    }
+    Ok(TypeKind::Structured(class, fields_until(parser, depth, &Token::Gt)?))
+}
+
+fn fields_until(parser: &mut Parser, depth: usize, close: &Token) -> Result<Vec<RowField>> {
     let mut fields: Vec<RowField> = Vec::new();
-    while !parser.eat_token(&close) {
+    while !parser.eat_token(close) {
         if !fields.is_empty() {
             parser.require(&Token::Comma)?;
         }
         let (name, span) = parser.identifier("a field name")?;
         if fields.iter().any(|field| field.name == name) {
-            let error = Error::new(ErrorKind::DuplicateObject, format!("field \"{name}\" appears twice in a ROW type"));
+            let error = Error::new(ErrorKind::DuplicateObject, format!("field \"{name}\" appears twice in a type"));
             return Err(error.at(span));
         }
         let data_type = nested_type(parser, depth + 1)?;

@@ -287,7 +287,9 @@ pub fn element_columns(collection: &DataType) -> Vec<Field> {
     match &collection.kind {
         TypeKind::Map(key, value) => vec![Field::new("KEY", (**key).clone()), Field::new("VALUE", (**value).clone())],
         TypeKind::Array(element) | TypeKind::Multiset(element) => match &element.kind {
-            TypeKind::Row(fields) => fields.iter().map(|field| Field::new(&field.name, field.data_type.clone())).collect(),
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
+                fields.iter().map(|field| Field::new(&field.name, field.data_type.clone())).collect()
+            }
             _ => vec![Field::new("EXPR$0", (**element).clone())],
         },
         _ => Vec::new(),

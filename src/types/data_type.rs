@@ -9,6 +9,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, Fields, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use super::map_form::map_type;
+
 /// The length of STRING and BYTES: VARCHAR and VARBINARY without a bound.
 pub const VARCHAR_MAX: u32 = i32::MAX as u32;
 
@@ -82,10 +84,22 @@ pub enum TypeKind {
     Multiset(Box<DataType>),
     /// ROW of named fields.
     Row(Vec<RowField>),
+    /// STRUCTURED<'class', …>: named fields of a class, known by its name alone. Only values of one class go together.
+    Structured(String, Vec<RowField>),
     /// BITMAP, a set of 32-bit integers, as bytes of a Roaring bitmap.
     Bitmap,
     /// VARIANT, a JSON value, as its text in one form.
     Variant,
+}
+
+impl TypeKind {
+    /// The fields of a ROW or of a structured type.
+    pub fn fields(&self) -> Option<&[RowField]> {
+        match self {
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => Some(fields),
+            _ => None,
+        }
+    }
 }
 
 /// A logical type: kind, nullability and time attribute.
@@ -176,7 +190,7 @@ impl DataType {
     /// Whether its values have an order.
     pub fn is_sortable(&self) -> bool {
         use TypeKind::*;
-        !matches!(self.kind, Array(_) | Map(..) | Multiset(_) | Row(_) | Bitmap | Variant | Null)
+        !matches!(self.kind, Array(_) | Map(..) | Multiset(_) | Row(_) | Structured(..) | Bitmap | Variant | Null)
     }
 
     /// TIMESTAMP or TIMESTAMP_LTZ.
@@ -212,7 +226,8 @@ impl DataType {
         }
     }
 
-    /// The Arrow form. Strings and bytes are views, TIMESTAMP_LTZ carries the zone `UTC`, a MULTISET is a map to its counts.
+    /// The Arrow form. Strings and bytes are views, TIMESTAMP_LTZ carries the zone `UTC`, a MAP is a list of entries (see
+    /// [`super::is_map`]), a MULTISET is a map to its counts.
     pub fn to_arrow(&self) -> ArrowType {
         match &self.kind {
             TypeKind::Null => ArrowType::Null,
@@ -233,9 +248,9 @@ impl DataType {
             TypeKind::IntervalYearMonth => ArrowType::Interval(IntervalUnit::YearMonth),
             TypeKind::IntervalDayTime => ArrowType::Duration(TimeUnit::Millisecond),
             TypeKind::Array(element) => ArrowType::List(Arc::new(element.to_arrow_field("item"))),
-            TypeKind::Map(key, value) => map_type(key, value),
-            TypeKind::Multiset(element) => map_type(element, &DataType::not_null(TypeKind::Int)),
-            TypeKind::Row(fields) => {
+            TypeKind::Map(key, value) => map_type(key.to_arrow(), value.to_arrow()),
+            TypeKind::Multiset(element) => map_type(element.to_arrow(), ArrowType::Int32),
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
                 ArrowType::Struct(fields.iter().map(|f| Arc::new(f.data_type.to_arrow_field(&f.name))).collect::<Fields>())
             }
         }
@@ -273,22 +288,23 @@ impl DataType {
             TypeKind::Array(element) => format!("ARRAY<{element}>"),
             TypeKind::Map(key, value) => format!("MAP<{key}, {value}>"),
             TypeKind::Multiset(element) => format!("MULTISET<{element}>"),
-            TypeKind::Row(fields) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|f| format!("`{}` {}", f.name.replace('`', "``"), f.data_type)).collect();
-                format!("ROW<{}>", fields.join(", "))
-            }
+            TypeKind::Row(fields) => format!("ROW<{}>", fields_text(fields)),
+            TypeKind::Structured(class, fields) => format!("STRUCTURED<'{class}', {}>", fields_text(fields)),
             TypeKind::Bitmap => "BITMAP".to_string(),
             TypeKind::Variant => "VARIANT".to_string(),
         }
     }
 }
 
-/// The Arrow type of a map, whose entries Arrow wants NOT NULL.
-fn map_type(key: &DataType, value: &DataType) -> ArrowType {
-    let entries =
-        Fields::from(vec![Arc::new(ArrowField::new("key", key.to_arrow(), false)), Arc::new(value.to_arrow_field("value"))]);
-    ArrowType::Map(Arc::new(ArrowField::new("entries", ArrowType::Struct(entries), false)), false)
+/// Whether a text can name the class of a structured type: identifiers of Java with dots between.
+pub fn is_class_name(text: &str) -> bool {
+    let may_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';
+    text.split('.').all(|part| part.starts_with(may_start) && part.chars().all(|c| may_start(c) || c.is_numeric()))
+}
+
+fn fields_text(fields: &[RowField]) -> String {
+    let fields: Vec<String> = fields.iter().map(|f| format!("`{}` {}", f.name.replace('`', "``"), f.data_type)).collect();
+    fields.join(", ")
 }
 
 impl fmt::Display for DataType {

@@ -7,6 +7,7 @@ mod batch;
 mod compact_texts;
 mod data_type;
 mod ids;
+mod map_form;
 mod row_hash;
 mod row_kind;
 mod schema;
@@ -16,8 +17,9 @@ mod watermark;
 
 pub use batch::Batch;
 pub use compact_texts::compact_texts;
-pub use data_type::{DataType, RowField, TIME_PRECISION_MAX, TimeAttribute, TypeKind, VARCHAR_MAX};
+pub use data_type::{DataType, RowField, TIME_PRECISION_MAX, TimeAttribute, TypeKind, VARCHAR_MAX, is_class_name};
 pub use ids::{CheckpointId, InputNumber, JobId, KeyGroup, KeyGroupRange, OperatorId, ResultId, SplitId, SubtaskIndex, VertexId};
+pub use map_form::{Maps, build_maps, is_map, map_type};
 pub use row_hash::hash_columns;
 pub use row_kind::{ChangelogMode, RowKind, RowKinds};
 pub use schema::{Field, Schema, SchemaRef};

@@ -4,16 +4,15 @@
 //! buffers; the hash is the same in every process and build, since key groups of a checkpoint depend on it. So nothing random goes
 //! in. Flink hashes binary rows with Murmur; nobody can see the difference but by timing.
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray,
-};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, GenericListArray, OffsetSizeTrait, StructArray};
 use arrow::datatypes::{
-    ArrowNativeType, DataType, Date32Type, Date64Type, Decimal128Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    IntervalUnit, IntervalYearMonthType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Date64Type, Decimal128Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalUnit, IntervalYearMonthType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+
+use super::map_form::{Maps, is_map};
 
 // Digits of π after the point, in hexadecimal: odd enough, and nobody chose them.
 const START: u64 = 0x243f_6a88_85a3_08d3;
@@ -70,9 +69,9 @@ fn mix_column(column: &dyn Array, out: &mut [u64]) {
         DataType::BinaryView => mix_bytes(out, column.as_binary_view().iter()),
         DataType::Binary => mix_bytes(out, column.as_binary::<i32>().iter()),
         DataType::LargeBinary => mix_bytes(out, column.as_binary::<i64>().iter()),
+        maps if is_map(maps) => mix_maps(&Maps::of(column), out),
         DataType::List(_) => mix_list(column.as_list::<i32>(), out),
         DataType::LargeList(_) => mix_list(column.as_list::<i64>(), out),
-        DataType::Map(..) => mix_map(column.as_map(), out),
         DataType::Struct(_) => mix_struct(column.as_struct(), out),
         other => unreachable!("no SQL type has the Arrow form {other}"),
     }
@@ -164,13 +163,13 @@ fn mix_list<O: OffsetSizeTrait>(column: &GenericListArray<O>, out: &mut [u64]) {
     }
 }
 
-fn mix_map(column: &MapArray, out: &mut [u64]) {
+fn mix_maps(maps: &Maps, out: &mut [u64]) {
     let mut elements = Vec::new();
-    hash_columns(column.entries().columns(), column.entries().len(), &mut elements);
+    hash_columns(maps.columns(), maps.keys().len(), &mut elements);
     for (row, hash) in out.iter_mut().enumerate() {
-        let range = column.value_offsets()[row].as_usize()..column.value_offsets()[row + 1].as_usize();
+        let is_valid = maps.nulls().is_none_or(|nulls| nulls.is_valid(row));
         // Entries in any order make the same map.
-        let sum = column.is_valid(row).then(|| elements[range].iter().fold(0u64, |sum, hash| sum.wrapping_add(*hash)));
+        let sum = is_valid.then(|| elements[maps.range(row)].iter().fold(0u64, |sum, hash| sum.wrapping_add(*hash)));
         mix(hash, sum.unwrap_or(NULL));
     }
 }

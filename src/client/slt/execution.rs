@@ -125,16 +125,18 @@ fn spans(record: &SltRecord, line: u32) -> bool {
     (loc.line()..=loc.line() + (sql.lines().count() + results) as u32).contains(&line)
 }
 
-/// Writes the actual results of the default mode into a file, or only those of the record at a line. Included files stay as they are.
-pub fn update_file(file: &TestFile) -> Result<()> {
+/// Writes the actual results of the default mode into a file, or only those of the record at a line. Included files stay as they are,
+/// and so do records that are to succeed and fail: the result says which and why.
+pub fn update_file(file: &TestFile) -> Result<Vec<String>> {
     let failed = |cause: String| {
         Error::new(ErrorKind::InvalidArgument, format!("cannot update '{}'", file.path.display())).with_detail(cause)
     };
     let records = parse_file::<DefaultColumnType>(&file.path).map_err(|error| failed(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let text = runtime.block_on(async {
+    let (text, failures) = runtime.block_on(async {
         let mut runner = runner(file, MODES.first().expect("there are modes"), &Sessions::default());
         let (mut text, mut includes, mut halted) = (String::new(), 0, false);
+        let mut failures = Vec::new();
         for record in records {
             match &record {
                 Record::Injected(Injected::BeginInclude(_)) => includes += 1,
@@ -145,7 +147,7 @@ pub fn update_file(file: &TestFile) -> Result<()> {
             let runs = !halted && !matches!(record, Record::Injected(_) | Record::Include { .. }) && wanted(&record, file.line);
             let is_asked_for = file.line.is_none_or(|line| spans(&record, line));
             let updated = match runs {
-                true if is_asked_for => updated(&mut runner, record).await,
+                true if is_asked_for => updated(&mut runner, record, &mut failures).await,
                 true => {
                     runner.apply_record(record.clone()).await;
                     record
@@ -157,23 +159,43 @@ pub fn update_file(file: &TestFile) -> Result<()> {
             }
         }
         runner.shutdown_async().await;
-        text
+        (text, failures)
     });
-    Ok(std::fs::write(&file.path, text.trim_end().to_string() + "\n")?)
+    std::fs::write(&file.path, text.trim_end().to_string() + "\n")?;
+    Ok(failures)
 }
 
 /// A record with what it gives now as its expectation.
 async fn updated(
     runner: &mut Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>>,
     record: SltRecord,
+    failures: &mut Vec<String>,
 ) -> SltRecord {
     let output = runner.apply_record(record.clone()).await;
+    if let Some(failure) = unexpected_failure(&record, &output) {
+        failures.push(failure);
+        return record;
+    }
     if keeps_sqlstate(&record, &output) {
         return record;
     }
     let separator = " ";
     update_record_with_output(&record, &output, separator, default_validator, as_written, default_column_validator)
         .unwrap_or(record)
+}
+
+/// The place and the error of a record that is to succeed and fails.
+fn unexpected_failure(record: &SltRecord, output: &RecordOutput<DefaultColumnType>) -> Option<String> {
+    let (RecordOutput::Statement { error: Some(error), .. } | RecordOutput::Query { error: Some(error), .. }) = output else {
+        return None;
+    };
+    match record {
+        Record::Statement { expected: StatementExpect::Error(_), .. } | Record::Query { expected: QueryExpect::Error(_), .. } => {
+            None
+        }
+        Record::Statement { loc, .. } | Record::Query { loc, .. } => Some(format!("{loc}: {error}")),
+        _ => None,
+    }
 }
 
 /// Whether a record expects an SQLSTATE and gets it.
@@ -213,6 +235,16 @@ mod tests {
         let expected = TEXT.replace("----\n2\n", "----\n1\n").replace("----\n6\n", "----\n5\n");
         assert_eq!(std::fs::read_to_string(&file.path).unwrap(), expected);
         assert!(run_file(&file, &MODES[0], &Mutex::default()).is_ok());
+    }
+
+    #[test]
+    fn an_update_names_what_fails_and_leaves_it() {
+        let (_folder, file) = file(None);
+        let text = "statement ok\nCREATE VIEW v AS SELECT nope\n\nquery T\nSELECT 1\n----\n2\n";
+        std::fs::write(&file.path, text).unwrap();
+        let failures = update_file(&file).unwrap();
+        assert!(matches!(failures.as_slice(), [only] if only.contains("t.slt:1") && only.contains("nope")), "{failures:?}");
+        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), text.replace("----\n2", "----\n1"));
     }
 
     #[test]

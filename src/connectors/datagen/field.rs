@@ -302,7 +302,7 @@ fn random(data_type: &DataType, prefix: &str, options: &OptionReader<'_>) -> Res
         TypeKind::Timestamp(_) | TypeKind::TimestampLtz(_) => {
             Kind::Time { max_past_ms: options.duration_ms(&format!("{prefix}.max-past"))?.unwrap_or(0) }
         }
-        TypeKind::Row(fields) => Kind::Row(
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => Kind::Row(
             fields
                 .iter()
                 .map(|field| FieldGenerator::new(&field.data_type, &format!("{prefix}.{}", field.name), options))

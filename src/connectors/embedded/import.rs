@@ -10,7 +10,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType as ArrowType, Field as ArrowField, IntervalUnit, SchemaRef as ArrowSchemaRef, TimeUnit};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{Batch, DataType, Field, RowField, Schema, SchemaRef, TypeKind, VARCHAR_MAX};
+use crate::types::{Batch, DataType, Field, RowField, Schema, SchemaRef, TypeKind, VARCHAR_MAX, build_maps};
 
 /// The most digits of a DECIMAL.
 const DECIMAL_DIGITS_MAX: u8 = 38;
@@ -161,8 +161,10 @@ pub fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             convert(&cast(array, &ArrowType::List(Arc::clone(element)))?, to)
         }
         (ArrowType::List(_), TypeKind::Array(element)) => convert_list(array.as_list(), element),
-        (ArrowType::Map(..), TypeKind::Map(key, value)) => convert_map(array.as_map(), key, value, &target),
-        (ArrowType::Struct(_), TypeKind::Row(fields)) => convert_struct(array.as_struct(), fields, &target),
+        (ArrowType::Map(..), TypeKind::Map(key, value)) => convert_map(array.as_map(), key, value),
+        (ArrowType::Struct(_), TypeKind::Row(fields) | TypeKind::Structured(_, fields)) => {
+            convert_struct(array.as_struct(), fields, &target)
+        }
         _ => cast(array, &target),
     }
 }
@@ -178,13 +180,9 @@ fn convert_list(list: &ListArray, element: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(field, list.offsets().clone(), values, list.nulls().cloned())?))
 }
 
-fn convert_map(map: &MapArray, key: &DataType, value: &DataType, target: &ArrowType) -> Result<ArrayRef> {
-    let ArrowType::Map(entries_field, sorted) = target else { return Err(Error::internal("a MAP is a map in Arrow")) };
-    let ArrowType::Struct(fields) = entries_field.data_type() else { return Err(Error::internal("map entries are structs")) };
-    let columns = vec![convert(map.keys(), key)?, convert(map.values(), value)?];
-    let entries = StructArray::try_new(fields.clone(), columns, map.entries().nulls().cloned())?;
-    let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
-    Ok(Arc::new(MapArray::try_new(Arc::clone(entries_field), offsets, entries, nulls, *sorted)?))
+fn convert_map(map: &MapArray, key: &DataType, value: &DataType) -> Result<ArrayRef> {
+    let (keys, values) = (convert(map.keys(), key)?, convert(map.values(), value)?);
+    Ok(build_maps(map.offsets().clone(), keys, values, map.nulls().cloned())?)
 }
 
 fn convert_struct(row: &StructArray, fields: &[RowField], target: &ArrowType) -> Result<ArrayRef> {

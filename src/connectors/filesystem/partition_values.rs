@@ -88,6 +88,7 @@ pub fn is_readable(data_type: &DataType) -> bool {
             | TypeKind::Map(..)
             | TypeKind::Multiset(_)
             | TypeKind::Row(_)
+            | TypeKind::Structured(..)
             | TypeKind::Bitmap
             | TypeKind::Variant
     )

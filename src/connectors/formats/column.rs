@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, ListArray, MapArray, NullArray, PrimitiveArray, StructArray,
+    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, ListArray, NullArray, PrimitiveArray, StructArray,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -16,7 +16,7 @@ use arrow::datatypes::{
 
 use super::views::{StringViews, string_view_array};
 use crate::error::{Error, Result};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TypeKind, build_maps};
 
 /// A column under construction.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Column {
                 let count = DataType::not_null(TypeKind::Int);
                 Values::Map { offsets: vec![0], key: boxed(element)?, value: boxed(&count)? }
             }
-            TypeKind::Row(fields) => {
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
                 Values::Row(fields.iter().map(|field| Column::new(&field.data_type)).collect::<Result<_>>()?)
             }
         };
@@ -285,10 +285,8 @@ impl Column {
                 Arc::new(ListArray::new(field.clone(), take_offsets(offsets), elements, nulls))
             }
             Values::Map { offsets, key, value } => {
-                let ArrowType::Map(field, _) = &self.arrow_type else { unreachable!("MAP is a map") };
-                let ArrowType::Struct(fields) = field.data_type() else { unreachable!("its entries are structs") };
-                let entries = StructArray::new(fields.clone(), vec![key.finish(block), value.finish(block)], None);
-                Arc::new(MapArray::new(field.clone(), take_offsets(offsets), entries, nulls, false))
+                let maps = build_maps(take_offsets(offsets), key.finish(block), value.finish(block), nulls);
+                maps.expect("there are as many keys as values")
             }
         }
     }

@@ -11,7 +11,7 @@ use base64::Engine;
 
 use super::datetime::civil_from_days;
 use crate::expr::text::{TextStyle, write_value};
-use crate::types::{DataType, TimeZone, TypeKind};
+use crate::types::{DataType, Maps, TimeZone, TypeKind};
 
 /// Appends a number as Java's `Double.toString`.
 pub fn write_double(value: f64, out: &mut Vec<u8>) {
@@ -272,7 +272,7 @@ pub fn write_java(array: &dyn Array, row: usize, data_type: &DataType, out: &mut
         }
         TypeKind::Map(key, value) => write_map(array, row, key, value, out),
         TypeKind::Multiset(element) => write_map(array, row, element, &DataType::not_null(TypeKind::Int), out),
-        TypeKind::Row(fields) => {
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
             let columns = array.as_struct();
             out.extend_from_slice(b"+I");
             write_list(fields.len(), b"[]", out, |at, out| {
@@ -283,11 +283,12 @@ pub fn write_java(array: &dyn Array, row: usize, data_type: &DataType, out: &mut
 }
 
 fn write_map(array: &dyn Array, row: usize, key: &DataType, value: &DataType, out: &mut Vec<u8>) {
-    let entries = array.as_map().value(row);
+    let maps = Maps::of(array);
+    let entries = maps.range(row);
     write_list(entries.len(), b"{}", out, |at, out| {
-        write_java(entries.column(0), at, key, out);
+        write_java(maps.keys(), entries.start + at, key, out);
         out.push(b'=');
-        write_java(entries.column(1), at, value, out);
+        write_java(maps.values(), entries.start + at, value, out);
     });
 }
 

@@ -288,8 +288,8 @@ impl AggregateFunction for Builtin {
             Builtin::Count | Builtin::ApproxCountDistinct => Box::new(Count::default()),
             Builtin::Sum => return sum(&arg, result, retractable),
             Builtin::Avg => return average(arg, result),
-            Builtin::Min if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
-            Builtin::Max if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
+            Builtin::Min if retractable => Box::new(Multiset::new(arg, MultisetResult::Min)?),
+            Builtin::Max if retractable => Box::new(Multiset::new(arg, MultisetResult::Max)?),
             Builtin::Min => return extreme::<Least>(arg),
             Builtin::Max => return extreme::<Greatest>(arg),
             Builtin::FirstValue if retractable => Box::new(Arrival::new(arg, result, ArrivalResult::First, retractable)?),
@@ -301,7 +301,7 @@ impl AggregateFunction for Builtin {
             Builtin::StddevSamp => Box::new(Variance::new(true, true, result)),
             Builtin::VarPop => Box::new(Variance::new(false, false, result)),
             Builtin::VarSamp => Box::new(Variance::new(true, false, result)),
-            Builtin::Collect => Box::new(Multiset::new(arg, result, MultisetResult::Collect)?),
+            Builtin::Collect => Box::new(Multiset::new(arg, MultisetResult::Collect)?),
             Builtin::ListAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Text, retractable)?.ordered(call)?),
             Builtin::ArrayAgg => Box::new(Arrival::new(arg, result, ArrivalResult::Array, retractable)?.ordered(call)?),
             Builtin::JsonArrayAgg => {
@@ -314,15 +314,15 @@ impl AggregateFunction for Builtin {
             Builtin::JsonObjectAggAbsent => Box::new(JsonObject::of_pairs(true)?),
             Builtin::Percentile | Builtin::Median => Box::new(Percentile::new(result, false)),
             Builtin::Bitmap(aggregate) => Box::new(Bitmaps::new(aggregate.operation, aggregate.cardinality)),
-            Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Min)?),
-            Builtin::BoolOr if retractable => Box::new(Multiset::new(arg, result, MultisetResult::Max)?),
+            Builtin::BoolAnd if retractable => Box::new(Multiset::new(arg, MultisetResult::Min)?),
+            Builtin::BoolOr if retractable => Box::new(Multiset::new(arg, MultisetResult::Max)?),
             Builtin::BoolAnd => return extreme::<Least>(arg),
             Builtin::BoolOr => return extreme::<Greatest>(arg),
             Builtin::MaxBy | Builtin::MinBy => {
                 let by = call.arg_types[1].to_arrow();
                 let most = if *self == Builtin::MaxBy { MultisetResult::Max } else { MultisetResult::Min };
                 match (*self, retractable) {
-                    (_, true) => Box::new(ExtremeBy::of(arg, by, |pair| Multiset::new(pair.clone(), pair, most))?),
+                    (_, true) => Box::new(ExtremeBy::of(arg, by, |pair| Multiset::new(pair, most))?),
                     (Builtin::MaxBy, false) => Box::new(ExtremeBy::of(arg, by, RowExtreme::<Greatest>::new)?),
                     (_, false) => Box::new(ExtremeBy::of(arg, by, RowExtreme::<Least>::new)?),
                 }

@@ -11,6 +11,7 @@ use super::rows::true_values;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::GroupsAccumulator;
 use crate::expr::json::{compare_keys, write_string};
+use crate::types::Maps;
 
 /// The pairs of all groups, as JSON.
 pub(super) struct JsonObject {
@@ -25,9 +26,7 @@ impl JsonObject {
         let field = |name: &str| Arc::new(Field::new(name, DataType::Utf8View, true));
         let fields = Fields::from(vec![field("key"), field("value")]);
         let pair = DataType::Struct(fields.clone());
-        let entries = Fields::from(vec![Field::new("key", pair.clone(), false), Field::new("value", DataType::Int32, true)]);
-        let counts = DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false);
-        let pairs = Multiset::new(pair, counts, MultisetResult::Collect)?;
+        let pairs = Multiset::new(pair, MultisetResult::Collect)?;
         Ok(Adapted::new(JsonObject { fields, absent }, pairs))
     }
 }
@@ -49,13 +48,13 @@ impl Adapter for JsonObject {
 
     fn results(&self, pairs: &Multiset, groups: &[u32]) -> Result<ArrayRef> {
         let collected = pairs.evaluate(groups)?;
-        let maps = collected.as_map();
+        let maps = Maps::of(&collected);
         let parts = maps.keys().as_struct();
         let (keys, values) = (parts.column(0).as_string_view(), parts.column(1).as_string_view());
         let counts = maps.values().as_primitive::<arrow::datatypes::Int32Type>();
         let mut texts = StringViewBuilder::with_capacity(groups.len());
         let mut text = String::new();
-        for range in maps.value_offsets().windows(2) {
+        for range in maps.offsets().windows(2) {
             let mut entries: Vec<usize> = (range[0] as usize..range[1] as usize).collect();
             entries.sort_by(|a, b| compare_keys(keys.value(*a), keys.value(*b)));
             let twice = entries.windows(2).find(|pair| keys.value(pair[0]) == keys.value(pair[1])).map(|pair| pair[0]);

@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::buffer::OffsetBuffer;
-use arrow::compute;
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 
 use super::multiset::{elements, list, list_type};
 use super::row_codec::{RowCodec, valid_row};
-use super::rows::Rows;
+use super::rows::{Rows, constant_number, literal_number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, AggregateFunction, Expr, GroupsAccumulator};
-use crate::types::{DataType, RowKinds, Value};
+use crate::types::{DataType, RowKinds};
 
 /// LAG or LEAD(value [, offset [, default]]). LEAD is never accumulated: what comes after a row is looked up.
 #[derive(Debug)]
@@ -49,8 +48,7 @@ impl AggregateFunction for Lag {
         let data_type = value.data_type().regular();
         match rest.first() {
             None => {}
-            Some(Expr::Literal { value: Value::Int(offset), .. }) if *offset >= 0 => {}
-            Some(Expr::Literal { value: Value::BigInt(offset), .. }) if *offset >= 0 => {}
+            Some(offset) if literal_number(offset).is_some_and(|offset| offset >= 0) => {}
             Some(_) => return mismatch("a constant number of rows, not negative, as its second argument"),
         }
         let default = match rest.get(1) {
@@ -118,8 +116,8 @@ impl GroupsAccumulator for LagValues {
         filter: Option<&BooleanArray>,
         kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        if let Some(offsets) = args.get(1).filter(|offsets| !offsets.is_empty()) {
-            self.offset = compute::cast(offsets, &ArrowType::Int64)?.as_primitive::<Int64Type>().value(0).max(0) as usize;
+        if let Some(offset) = constant_number(args)? {
+            self.offset = offset.max(0) as usize;
         }
         let values = self.codec.encode(&args[0])?;
         let defaults = args.get(2).map(|defaults| self.codec.encode(defaults)).transpose()?;

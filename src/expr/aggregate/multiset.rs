@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray, MapArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type};
 
 use super::row_codec::RowCodec;
 use super::rows::Rows;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::GroupsAccumulator;
-use crate::types::RowKinds;
+use crate::types::{RowKinds, build_maps};
 
 /// What is made of the values of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,6 @@ pub(super) enum MultisetResult {
 pub(super) struct Multiset {
     values: Vec<BTreeMap<Box<[u8]>, i64>>,
     value_type: DataType,
-    result_type: DataType,
     codec: RowCodec,
     result: MultisetResult,
     value_bytes: usize,
@@ -39,10 +38,10 @@ pub(super) struct Multiset {
 const ENTRY_BYTES: usize = 48;
 
 impl Multiset {
-    /// Of values of `value_type`; `result_type` is the Arrow type of the result.
-    pub(super) fn new(value_type: DataType, result_type: DataType, result: MultisetResult) -> Result<Self> {
+    /// Of values of `value_type`.
+    pub(super) fn new(value_type: DataType, result: MultisetResult) -> Result<Self> {
         let codec = RowCodec::new(&value_type)?;
-        Ok(Multiset { values: Vec::new(), value_type, result_type, codec, result, value_bytes: 0 })
+        Ok(Multiset { values: Vec::new(), value_type, codec, result, value_bytes: 0 })
     }
 
     /// A count may fall below 0 for a while when a row is taken back before it came; at 0 the value is forgotten.
@@ -99,15 +98,8 @@ impl Multiset {
 
     fn collect(&self, groups: &[u32]) -> Result<ArrayRef> {
         let (values, counts, offsets) = self.entries(groups, false)?;
-        let DataType::Map(entries, sorted) = &self.result_type else {
-            return Err(Error::internal("the result of COLLECT is a map"));
-        };
-        let DataType::Struct(fields) = entries.data_type() else {
-            return Err(Error::internal("the entries of a map are rows"));
-        };
         let counts = Int32Array::from_iter_values(counts.into_iter().map(|count| count as i32));
-        let columns = StructArray::try_new(fields.clone(), vec![values, Arc::new(counts)], None)?;
-        Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, columns, None, *sorted)?))
+        Ok(build_maps(offsets, values, Arc::new(counts), None)?)
     }
 }
 

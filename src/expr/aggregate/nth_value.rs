@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::compute;
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 
 use super::row_codec::{RowCodec, valid_row};
-use super::rows::Rows;
+use super::rows::{Rows, constant_number, literal_number};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{AggregateCall, AggregateFunction, Expr, GroupsAccumulator};
-use crate::types::{DataType, RowKinds, Value};
+use crate::types::{DataType, RowKinds};
 
 /// Which value of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,7 @@ impl AggregateFunction for NthValue {
         match (self.takes_number(), args.get(1)) {
             (false, None) if args.len() == 1 => {}
             (false, _) => return mismatch("one argument"),
-            (true, Some(Expr::Literal { value: Value::Int(number), .. })) if *number > 0 => {}
-            (true, Some(Expr::Literal { value: Value::BigInt(number), .. })) if *number > 0 => {}
+            (true, Some(number)) if literal_number(number).is_some_and(|number| number > 0) => {}
             (true, _) => return mismatch("a value and a constant number, from 1 on"),
         }
         if args.len() > 2 {
@@ -113,8 +112,8 @@ impl GroupsAccumulator for NthValues {
         filter: Option<&BooleanArray>,
         kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        if let Some(numbers) = args.get(1).filter(|numbers| !numbers.is_empty()) {
-            self.number = compute::cast(numbers, &ArrowType::Int64)?.as_primitive::<Int64Type>().value(0);
+        if let Some(number) = constant_number(args)? {
+            self.number = number;
         }
         let (which, number) = (self.which, self.number);
         // Which rows win, so that only they are encoded.

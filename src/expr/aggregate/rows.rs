@@ -1,9 +1,13 @@
-//! Which rows of an update count, and in which direction: filter, NULLs and row kinds brought together once for all accumulators.
+//! Which rows of an update count, and in which direction: filter, NULLs and row kinds brought together once for all accumulators; and constant arguments.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute;
+use arrow::datatypes::{DataType as ArrowType, Int64Type};
 
-use crate::types::RowKinds;
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::types::{RowKinds, Value};
 
 /// The rows of an update, each with its group.
 pub(crate) struct Rows<'a> {
@@ -38,6 +42,21 @@ impl<'a> Rows<'a> {
                 mask.set_indices().for_each(|row| f(row, self.groups[row] as usize, is_retraction(kinds[row])));
             }
         }
+    }
+}
+
+/// The second argument, a number that is a constant of the query; none = there is none, or there are no rows to see it in.
+pub(super) fn constant_number(args: &[ArrayRef]) -> Result<Option<i64>> {
+    let Some(numbers) = args.get(1).filter(|numbers| !numbers.is_empty()) else { return Ok(None) };
+    Ok(Some(compute::cast(numbers, &ArrowType::Int64)?.as_primitive::<Int64Type>().value(0)))
+}
+
+/// The number that an INT or BIGINT literal is.
+pub(super) fn literal_number(arg: &Expr) -> Option<i64> {
+    match arg {
+        Expr::Literal { value: Value::Int(number), .. } => Some((*number).into()),
+        Expr::Literal { value: Value::BigInt(number), .. } => Some(*number),
+        _ => None,
     }
 }
 

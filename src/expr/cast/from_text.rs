@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use super::kernel::Cast;
 use super::to_text::build_bytes;
 use crate::error::{Error, Result};
-use crate::expr::datetime::{MS_PER_DAY, Ymd};
+use crate::expr::datetime::{MS_PER_DAY, Ymd, days_of_month};
 use crate::expr::values::timestamps_of_units;
 use crate::expr::{decimal, zone};
 use crate::types::{DataType, TimeZone, TypeKind};
@@ -257,6 +257,11 @@ pub(in crate::expr) fn parse_timestamp(text: &str, precision: u8) -> Option<i64>
     let mut parts = date.splitn(3, '-');
     let year = small_number(parts.next()?, 4..=4)?;
     let (month, day) = (small_number(parts.next()?, 1..=2)?, small_number(parts.next()?, 1..=2)?);
+    if year == 0 || day > 31 {
+        return None;
+    }
+    // A day behind the end of its month is its last one.
+    let day = day.min(days_of_month(year.into(), month));
     let days = Ymd::checked(year.into(), month, day)?.to_days();
     let (mut ms, mut nanos) = (days * MS_PER_DAY, 0);
     if let Some(time) = time {
@@ -266,11 +271,12 @@ pub(in crate::expr) fn parse_timestamp(text: &str, precision: u8) -> Option<i64>
         let seconds = parts.next()?;
         let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
         let second = small_number(second, 1..=2)?;
-        if hour > 23 || minute > 59 || second > 59 || seconds.ends_with('.') {
+        nanos = fraction_nanos(fraction)?;
+        let is_end_of_day = (hour, minute, second, nanos) == (24, 0, 0, 0);
+        if (hour > 23 && !is_end_of_day) || minute > 59 || second > 59 || seconds.ends_with('.') {
             return None;
         }
         ms += i64::from((hour * 60 + minute) * 60 + second) * 1_000;
-        nanos = fraction_nanos(fraction)?;
     }
     let units_per_ms = DataType::units_per_ms(precision);
     let unit_nanos = 1_000_000 / units_per_ms;

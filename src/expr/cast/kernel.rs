@@ -31,7 +31,7 @@ impl Cast {
 
     /// Whether a value can fail to be cast (and not only become NULL).
     pub(in crate::expr) fn can_fail(from: &DataType, to: &DataType) -> bool {
-        let nested = matches!(from.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Row(_));
+        let nested = matches!(from.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Row(_) | TypeKind::Structured(..));
         let from_text = from.is_character() && !to.is_character() && !to.is_binary();
         let nanoseconds = matches!(to.kind, TypeKind::Timestamp(7..) | TypeKind::TimestampLtz(7..));
         from.kind != to.kind && (nested && !to.is_character() || from_text || nanoseconds)
@@ -54,8 +54,10 @@ impl Cast {
             (_, Char(_) | Varchar(_)) => to_text::cast(array, from, to, zone),
             (Char(_) | Varchar(_), _) => from_text::cast(array, self, zone),
             (_, Binary(_) | Varbinary(_)) => to_text::cast_bytes(array, from, to),
-            (Array(_) | Map(..) | Multiset(_) | Row(_), _) if self.mode == CastMode::Try => self.cast_each(array, zone),
-            (Array(_) | Map(..) | Multiset(_) | Row(_), _) => nested::cast(array, from, to, zone),
+            (Array(_) | Map(..) | Multiset(_) | Row(_) | Structured(..), _) if self.mode == CastMode::Try => {
+                self.cast_each(array, zone)
+            }
+            (Array(_) | Map(..) | Multiset(_) | Row(_) | Structured(..), _) => nested::cast(array, from, to, zone),
             _ if from.is_datetime() => time::cast(array, from, to, zone),
             _ => number::cast(array, self),
         }

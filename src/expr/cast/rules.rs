@@ -12,7 +12,7 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
         // To a string: everything.
         (_, Char(_) | Varchar(_)) => true,
         (Bitmap | Variant, _) => false,
-        (Char(_) | Varchar(_), IntervalYearMonth | IntervalDayTime | Array(_) | Map(..) | Row(_)) => false,
+        (Char(_) | Varchar(_), IntervalYearMonth | IntervalDayTime | Array(_) | Map(..) | Row(_) | Structured(..)) => false,
         (Char(_) | Varchar(_), _) => true,
         (_, Binary(_) | Varbinary(_)) => from.is_binary(),
         (Boolean, to) | (to, Boolean) => *to == Boolean || DataType::nullable(to.clone()).is_numeric(),
@@ -22,7 +22,7 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
         (Date, Time(_)) | (Time(_), Date) => false,
         (Array(a), Array(b)) => can_cast(a, b),
         (Map(ak, av), Map(bk, bv)) => can_cast(ak, bk) && can_cast(av, bv),
-        (Row(a), Row(b)) => fields_match(a, b, can_cast),
+        (Row(a) | Structured(_, a), Row(b) | Structured(_, b)) => fields_match(a, b, can_cast),
         _ => (from.is_numeric() && to.is_numeric()) || (from.is_datetime() && to.is_datetime()),
     }
 }
@@ -43,6 +43,7 @@ pub fn can_cast_implicitly(from: &DataType, to: &DataType) -> bool {
         (Array(a), Array(b)) | (Multiset(a), Multiset(b)) => can_cast_implicitly(a, b),
         (Map(ak, av), Map(bk, bv)) => can_cast_implicitly(ak, bk) && can_cast_implicitly(av, bv),
         (Row(a), Row(b)) => fields_match(a, b, can_cast_implicitly),
+        (Structured(from, a), Structured(to, b)) => from == to && fields_match(a, b, can_cast_implicitly),
         (a, b) => match (integer_rank(a), integer_rank(b)) {
             (Some(a), Some(b)) => a <= b,
             _ => a == b,

@@ -8,7 +8,7 @@ use super::builtin::Builtin;
 use super::lists::{ListWriter, Pool, bind_common};
 use crate::error::Result;
 use crate::expr::{Datum, EvalContext, Expr};
-use crate::types::{DataType, hash_columns};
+use crate::types::DataType;
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
@@ -67,8 +67,8 @@ impl<E: Fn(usize, usize) -> bool> Elements<'_, E> {
 fn combine(args: &[Datum], data_type: &DataType, context: &EvalContext, operation: SetOperation) -> Result<Datum> {
     let rows = Rows::of(args, context);
     let pool = Pool::of_lists(args)?;
-    let mut hashes = Vec::new();
-    hash_columns(std::slice::from_ref(pool.values()), pool.values().len(), &mut hashes);
+    // As in Flink, which looks elements up in lists here and in hash tables there.
+    let hashes = pool.hashes(operation != SetOperation::Union);
     let equal = pool.equality()?;
     let new_set = || Elements { table: HashTable::new(), hashes: &hashes, equal: &equal };
     let (mut seen, mut other) = (new_set(), new_set());

@@ -18,7 +18,7 @@ use super::builtin::{Builtin, any_nullable, coerce};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::{boolean_scalar, map_array};
 use crate::expr::{CastMode, Datum, EvalContext, Expr, common_type, decimal};
-use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, Maps, TypeKind, VARCHAR_MAX, is_map};
 
 const FORM: &str = "<COMPARABLE> = <COMPARABLE>";
 
@@ -132,7 +132,13 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
     }
     let nested = matches!(
         l.kind,
-        TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Bitmap | TypeKind::Variant
+        TypeKind::Array(_)
+            | TypeKind::Map(..)
+            | TypeKind::Multiset(_)
+            | TypeKind::Row(_)
+            | TypeKind::Structured(..)
+            | TypeKind::Bitmap
+            | TypeKind::Variant
     );
     match common_type(&[l.clone(), r.clone()]) {
         Some(common) if equality || !nested => Ok(vec![coerce(left, &common.kind), coerce(right, &common.kind)]),
@@ -172,7 +178,7 @@ pub(super) fn compare(args: &[Datum], context: &EvalContext, operator: Operator)
         (ArrowType::Decimal128(_, a), ArrowType::Decimal128(_, b)) if a != b => {
             decimals(left, right, *a as u8, *b as u8, operator)
         }
-        (ArrowType::List(_) | ArrowType::Struct(_) | ArrowType::Map(..), _) => nested(left, right, rows.count, operator)?,
+        (ArrowType::List(_) | ArrowType::Struct(_), _) => nested(left, right, rows.count, operator)?,
         (ArrowType::Decimal128(a, s), ArrowType::Decimal128(b, _)) if a != b => {
             let wide = ArrowType::Decimal128(*a.max(b), *s);
             arrow_compare(&with_type(left, &wide)?, &with_type(right, &wide)?, operator)?
@@ -243,22 +249,25 @@ fn nested(left: &Datum, right: &Datum, rows: usize, operator: Operator) -> Resul
 /// Whether a type is a map or has one inside.
 pub(super) fn has_map(data_type: &ArrowType) -> bool {
     match data_type {
-        ArrowType::Map(..) => true,
+        maps if is_map(maps) => true,
         ArrowType::List(field) => has_map(field.data_type()),
         ArrowType::Struct(fields) => fields.iter().any(|field| has_map(field.data_type())),
         _ => false,
     }
 }
 
-/// Maps are equal when they have the same entries in any order.
+/// Maps are equal when they have the same entries in any order. As in Flink NULL is equal to NULL as a key, but not as a value.
 fn maps_equal(left: &ArrayRef, right: &ArrayRef, row: usize) -> bool {
     if left.is_null(row) || right.is_null(row) {
         return left.is_null(row) == right.is_null(row);
     }
     match left.data_type() {
-        ArrowType::Map(..) => {
-            let (l, r) = (left.as_map().value(row), right.as_map().value(row));
-            l.len() == r.len() && (0..l.len()).all(|i| (0..r.len()).any(|j| entries_equal(l.columns(), i, r.columns(), j)))
+        maps if is_map(maps) => {
+            let (l, r) = (Maps::of(left), Maps::of(right));
+            let (l_range, r_range) = (l.range(row), r.range(row));
+            let is_in =
+                |i: usize| l.values().is_valid(i) && r_range.clone().any(|j| entries_equal(l.columns(), i, r.columns(), j));
+            l_range.len() == r_range.len() && { l_range }.all(is_in)
         }
         ArrowType::List(_) => {
             let (l, r) = (left.as_list::<i32>().value(row), right.as_list::<i32>().value(row));

@@ -117,7 +117,13 @@ fn bind_extreme(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let data_type = merged(function, &args)?;
     let comparable = !matches!(
         data_type.kind,
-        TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Bitmap | TypeKind::Variant
+        TypeKind::Array(_)
+            | TypeKind::Map(..)
+            | TypeKind::Multiset(_)
+            | TypeKind::Row(_)
+            | TypeKind::Structured(..)
+            | TypeKind::Bitmap
+            | TypeKind::Variant
     );
     if !comparable {
         return Err(function.mismatch(&args));

@@ -12,14 +12,15 @@ use crate::types::{DataType, TypeKind, VARCHAR_MAX, Value};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
-    Builtin::new("JSON_STRING", "JSON_STRING(<ANY>)", bind_string, json_string),
+    Builtin::new("JSON_STRING", "JSON_STRING(<ANY>)", bind_string, json_string).failing(),
     Builtin::new(
         "JSON_OBJECT",
         "JSON_OBJECT([[KEY] <STRING> VALUE <ANY> [, [KEY] <STRING> VALUE <ANY>]*] [{NULL | ABSENT} ON NULL])",
         bind_object,
         json_object,
-    ),
-    Builtin::new("JSON_ARRAY", "JSON_ARRAY([<ANY> [, <ANY>]*] [{NULL | ABSENT} ON NULL])", bind_array, json_array),
+    )
+    .failing(),
+    Builtin::new("JSON_ARRAY", "JSON_ARRAY([<ANY> [, <ANY>]*] [{NULL | ABSENT} ON NULL])", bind_array, json_array).failing(),
     Builtin::new("JSON", "JSON(<STRING>)", |f, args| bind_with(f, args, &[Param::Text], 1, nullable_string), json).failing(),
 ];
 
@@ -38,7 +39,7 @@ pub(in crate::expr) fn is_convertible(data_type: &DataType) -> bool {
         TypeKind::Array(element) => is_convertible(element),
         TypeKind::Map(key, value) => key.is_character() && is_convertible(value),
         TypeKind::Multiset(element) => element.is_character(),
-        TypeKind::Row(fields) => fields.iter().all(|field| is_convertible(&field.data_type)),
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => fields.iter().all(|field| is_convertible(&field.data_type)),
         TypeKind::Null | TypeKind::Boolean => true,
         _ => data_type.is_character() || data_type.is_binary() || data_type.is_numeric() || data_type.is_timestamp(),
     }
@@ -67,7 +68,9 @@ fn bind_string(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 fn json_string(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let form = JsonForm::new(args[0].array())?;
     let scalar = args[0].is_scalar();
-    build_text(args, context, |row, out| form.write_valid(out, if scalar { 0 } else { row }))
+    let texts = build_text(args, context, |row, out| form.write_valid(out, if scalar { 0 } else { row }))?;
+    form.check()?;
+    Ok(texts)
 }
 
 /// The clause and the letters of the values, as the last argument.
@@ -132,10 +135,16 @@ fn parts(values: Vec<&Datum>, layout: &Datum) -> Result<(bool, Vec<Part>)> {
     Ok((on_null == "ABSENT", parts.collect::<Result<_>>()?))
 }
 
+/// The texts, if all that is in them could be written.
+fn checked(texts: Datum, parts: &[Part]) -> Result<Datum> {
+    parts.iter().try_for_each(|part| part.form.check())?;
+    Ok(texts)
+}
+
 fn json_array(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let [values @ .., layout] = args else { return Err(Error::internal("JSON_ARRAY without its layout")) };
     let (absent, parts) = parts(values.iter().collect(), layout)?;
-    build_text(args, context, |row, out| {
+    let texts = build_text(args, context, |row, out| {
         out.push('[');
         for part in &parts {
             let before = out.len();
@@ -148,7 +157,8 @@ fn json_array(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Dat
         }
         out.push(']');
         Some(())
-    })
+    })?;
+    checked(texts, &parts)
 }
 
 fn json_object(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
@@ -165,7 +175,7 @@ fn json_object(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
     };
     let mut order = in_order(0);
     let mut value = String::new();
-    build_text(args, context, |row, out| {
+    let texts = build_text(args, context, |row, out| {
         if !is_constant {
             order = in_order(row);
         }
@@ -194,7 +204,8 @@ fn json_object(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         }
         out.push('}');
         Some(())
-    })
+    })?;
+    checked(texts, &parts)
 }
 
 /// A text in the one form of JSON; NULL of an empty one.

@@ -13,7 +13,7 @@ use super::builtin::{Builtin, coerce};
 use super::comparison::{has_map, values_equal};
 use crate::error::{Error, Result};
 use crate::expr::{Datum, Expr, can_cast_implicitly, common_type};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TypeKind, hash_columns};
 
 /// The element type of an argument that is an ARRAY.
 pub(super) fn element_type(arg: &Expr) -> Option<DataType> {
@@ -39,7 +39,9 @@ fn nullability_fits(from: &TypeKind, to: &TypeKind) -> bool {
         (TypeKind::Map(from_key, from_value), TypeKind::Map(to_key, to_value)) => {
             part(from_key, to_key) && part(from_value, to_value)
         }
-        (TypeKind::Row(from), TypeKind::Row(to)) => from.iter().zip(to).all(|(from, to)| part(&from.data_type, &to.data_type)),
+        (TypeKind::Row(from) | TypeKind::Structured(_, from), TypeKind::Row(to) | TypeKind::Structured(_, to)) => {
+            from.iter().zip(to).all(|(from, to)| part(&from.data_type, &to.data_type))
+        }
         _ => true,
     }
 }
@@ -105,14 +107,32 @@ impl Pool {
 
     /// Whether two elements are equal, NULL being equal to NULL.
     pub(super) fn equality(&self) -> Result<impl Fn(usize, usize) -> bool + use<>> {
-        let equal = equality(&self.values)?;
-        let nulls = self.values.logical_nulls();
-        let is_null = move |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
-        Ok(move |a: usize, b: usize| match (is_null(a), is_null(b)) {
-            (false, false) => equal(a, b),
-            (a, b) => a && b,
-        })
+        equality_with_nulls(&self.values)
     }
+
+    /// The hashes of the elements. Equal elements have equal ones, save 0.0 and -0.0 when zeros have a sign.
+    pub(super) fn hashes(&self, signed_zeros: bool) -> Vec<u64> {
+        let mut hashes = Vec::new();
+        let values = match self.values.data_type() {
+            _ if signed_zeros => Arc::clone(&self.values),
+            ArrowType::Float32 => Arc::new(self.values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|n| n + 0.0)) as _,
+            ArrowType::Float64 => Arc::new(self.values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|n| n + 0.0)) as _,
+            _ => Arc::clone(&self.values),
+        };
+        hash_columns(&[values], self.values.len(), &mut hashes);
+        hashes
+    }
+}
+
+/// Whether two values of an array are equal, NULL being equal to NULL.
+pub(super) fn equality_with_nulls(values: &ArrayRef) -> Result<impl Fn(usize, usize) -> bool + use<>> {
+    let equal = equality(values)?;
+    let nulls = values.logical_nulls();
+    let is_null = move |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
+    Ok(move |a: usize, b: usize| match (is_null(a), is_null(b)) {
+        (false, false) => equal(a, b),
+        (a, b) => a && b,
+    })
 }
 
 /// Whether two values of an array are equal, neither being NULL. Floats compare as in Java's `==`.

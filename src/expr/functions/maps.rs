@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, ListArray, StructArray, UInt32Array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{concat, take};
 use arrow::datatypes::DataType as ArrowType;
@@ -14,7 +14,7 @@ use super::lists::{Pool, element_type};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
 use crate::expr::{Datum, EvalContext, Expr, common_type};
-use crate::types::{DataType, RowField, TypeKind, hash_columns};
+use crate::types::{DataType, Maps, RowField, TypeKind, build_maps, hash_columns};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
@@ -50,7 +50,7 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
 
 fn entry_type(key: &DataType, value: &DataType) -> DataType {
     let field = |name: &str, data_type: &DataType| RowField { name: name.to_string(), data_type: data_type.clone() };
-    DataType::not_null(TypeKind::Row(vec![field("key", key), field("value", value)]))
+    DataType::nullable(TypeKind::Row(vec![field("key", key), field("value", value)]))
 }
 
 /// One map; the result is an ARRAY of what `part` makes of its key and value type.
@@ -63,11 +63,11 @@ fn bind_part(function: &Builtin, args: Vec<Expr>, part: impl Fn(&DataType, &Data
 }
 
 /// The maps as lists of the same lengths: their buffers are shared.
-fn as_list(args: &[Datum], data_type: &DataType, part: impl FnOnce(&MapArray) -> Result<ArrayRef>) -> Result<Datum> {
+fn as_list(args: &[Datum], data_type: &DataType, part: impl FnOnce(&Maps) -> Result<ArrayRef>) -> Result<Datum> {
     let ArrowType::List(field) = data_type.to_arrow() else { return Err(Error::internal("an ARRAY is a list")) };
     map_array(args[0].clone(), |array| {
-        let map = array.as_map();
-        Ok(Arc::new(ListArray::new(field, map.offsets().clone(), part(map)?, map.nulls().cloned())))
+        let maps = Maps::of(array);
+        Ok(Arc::new(ListArray::new(field, maps.offsets().clone(), part(&maps)?, maps.nulls().cloned())))
     })
 }
 
@@ -79,7 +79,7 @@ fn bind_from_arrays(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     Ok(function.call(args, DataType::new(kind, nullable)))
 }
 
-fn from_arrays(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
+fn from_arrays(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let rows = Rows::of(args, context);
     let keys = Pool::of(&[&args[0]], &[true])?;
     let values = Pool::of(&[&args[1]], &[true])?;
@@ -97,7 +97,7 @@ fn from_arrays(args: &[Datum], data_type: &DataType, context: &EvalContext) -> R
         keys.zip(values).for_each(|(key, value)| writer.put(key, value));
         writer.end_row();
     }
-    Ok(rows.finish(writer.finish(keys.values(), values.values(), data_type)?))
+    Ok(rows.finish(writer.finish(keys.values(), values.values())?))
 }
 
 fn bind_union(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
@@ -109,11 +109,11 @@ fn bind_union(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 }
 
 /// The entries of all maps; of equal keys the last counts.
-fn union(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
+fn union(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let rows = Rows::of(args, context);
-    let maps: Vec<&MapArray> = args.iter().map(|arg| arg.array().as_map()).collect();
-    let all = |part: fn(&MapArray) -> &ArrayRef| concat(&maps.iter().map(|map| part(map).as_ref()).collect::<Vec<_>>());
-    let (keys, values) = (all(MapArray::keys)?, all(MapArray::values)?);
+    let maps: Vec<Maps> = args.iter().map(|arg| Maps::of(arg.array())).collect();
+    let all = |part: usize| concat(&maps.iter().map(|map| map.columns()[part].as_ref()).collect::<Vec<_>>());
+    let (keys, values) = (all(0)?, all(1)?);
     let mut writer = MapWriter::new(&keys, rows.count)?;
     for row in 0..rows.count {
         let at = |arg: &Datum| if arg.is_scalar() { 0 } else { row };
@@ -123,13 +123,12 @@ fn union(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<
         }
         let mut base = 0;
         for (map, arg) in maps.iter().zip(args) {
-            let offsets = &map.value_offsets()[at(arg)..];
-            (offsets[0] as usize..offsets[1] as usize).for_each(|entry| writer.put(base + entry, base + entry));
+            map.range(at(arg)).for_each(|entry| writer.put(base + entry, base + entry));
             base += map.keys().len();
         }
         writer.end_row();
     }
-    Ok(rows.finish(writer.finish(&keys, &values, data_type)?))
+    Ok(rows.finish(writer.finish(&keys, &values)?))
 }
 
 /// Maps written row by row as places of keys and values; of equal keys in a row the first keeps its place, the last its value.
@@ -149,7 +148,7 @@ impl MapWriter {
         hash_columns(std::slice::from_ref(keys), keys.len(), &mut hashes);
         Ok(MapWriter {
             hashes,
-            equal: super::lists::equality(keys)?,
+            equal: Box::new(super::lists::equality_with_nulls(keys)?),
             row: HashTable::new(),
             keys: Vec::new(),
             values: Vec::new(),
@@ -181,33 +180,10 @@ impl MapWriter {
         self.valid.push(false);
     }
 
-    fn finish(self, keys: &ArrayRef, values: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    fn finish(self, keys: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
         let keys = take(keys, &UInt32Array::from(self.keys), None)?;
         let values = take(values, &UInt32Array::from(self.values), None)?;
-        refuse_null_keys(&keys)?;
         let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));
-        maps_of(data_type, keys, values, self.lengths, nulls)
+        Ok(build_maps(OffsetBuffer::from_lengths(self.lengths), keys, values, nulls)?)
     }
-}
-
-/// Refuses NULL as a key, also where it has no type.
-pub(super) fn refuse_null_keys(keys: &ArrayRef) -> Result<()> {
-    if keys.logical_null_count() > 0 {
-        return Err(Error::new(ErrorKind::InvalidArgument, "a key of a MAP is NULL").with_hint("map keys must not be NULL"));
-    }
-    Ok(())
-}
-
-/// Maps of a type from their entries side by side, and how many each has.
-pub(super) fn maps_of(
-    data_type: &DataType,
-    keys: ArrayRef,
-    values: ArrayRef,
-    lengths: Vec<usize>,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let ArrowType::Map(field, _) = data_type.to_arrow() else { return Err(Error::internal("a MAP is a map")) };
-    let ArrowType::Struct(fields) = field.data_type().clone() else { return Err(Error::internal("entries are a struct")) };
-    let entries = StructArray::try_new(fields, vec![keys, values], None)?;
-    Ok(Arc::new(MapArray::new(field, OffsetBuffer::from_lengths(lengths), entries, nulls, false)))
 }

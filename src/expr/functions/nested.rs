@@ -9,12 +9,11 @@ use arrow::datatypes::{DataType as ArrowType, Fields, Int32Type};
 
 use super::args::{Numbers, Rows};
 use super::builtin::{Builtin, any_nullable, by_args, coerce};
-use super::maps::{maps_of, refuse_null_keys};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
 use crate::expr::values::field_of;
 use crate::expr::{Datum, EvalContext, Expr, common_type};
-use crate::types::{DataType, RowField, TypeKind, Value};
+use crate::types::{DataType, Maps, RowField, TypeKind, Value, build_maps, is_map};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
@@ -68,18 +67,19 @@ fn bind_map(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let of_parity = |parity: usize| args.iter().skip(parity).step_by(2).collect::<Vec<_>>();
     let key = part_type(function, &args, &of_parity(0))?;
     let value = part_type(function, &args, &of_parity(1))?;
+    // NULLs take the type of the first argument that has one, as in Flink.
+    let value = if value.kind == TypeKind::Null { key.clone().with_nullable(true) } else { value };
     let kinds = [&key.kind, &value.kind];
     let cast = args.iter().enumerate().map(|(index, arg)| coerce(arg.clone(), kinds[index % 2])).collect();
     Ok(function.call(cast, DataType::not_null(TypeKind::Map(Box::new(key), Box::new(value)))))
 }
 
 /// Entries row by row; of equal keys the last counts.
-fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Datum> {
+fn map(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
     let rows = Rows::of(args, context);
     let of_parity = |parity: usize| args.iter().skip(parity).step_by(2).cloned().collect::<Vec<Datum>>();
     let keys = row_major(&of_parity(0), rows.count)?;
     let values = row_major(&of_parity(1), rows.count)?;
-    refuse_null_keys(&keys)?;
     let width = args.len() / 2;
     let order = make_comparator(keys.as_ref(), keys.as_ref(), Default::default())?;
     let mut kept = Vec::with_capacity(keys.len());
@@ -93,7 +93,8 @@ fn map(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<Da
         lengths.push(kept.len() - before);
     }
     let kept = UInt32Array::from(kept);
-    Ok(rows.finish(maps_of(data_type, take(&keys, &kept, None)?, take(&values, &kept, None)?, lengths, None)?))
+    let (keys, values) = (take(&keys, &kept, None)?, take(&values, &kept, None)?);
+    Ok(rows.finish(build_maps(OffsetBuffer::from_lengths(lengths), keys, values, None)?))
 }
 
 /// A ROW names its fields as Flink does: EXPR$0, EXPR$1 …
@@ -119,7 +120,7 @@ fn bind_field(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let [row, position]: [Expr; 2] = args.try_into().map_err(|args: Vec<Expr>| function.mismatch(&args))?;
     let given = row.data_type();
     let field = match (&given.kind, &position) {
-        (TypeKind::Row(fields), Expr::Literal { value: Value::Int(at), .. }) => {
+        (TypeKind::Row(fields) | TypeKind::Structured(_, fields), Expr::Literal { value: Value::Int(at), .. }) => {
             usize::try_from(*at).ok().and_then(|at| fields.get(at))
         }
         _ => None,
@@ -185,7 +186,7 @@ fn item(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<D
     let (offsets, values) = parts(collection)?;
     let entries = |row: usize| offsets[at(&args[0], row)] as usize..offsets[at(&args[0], row) + 1] as usize;
     let places: UInt32Array = match collection.data_type() {
-        ArrowType::List(_) => {
+        lists if !is_map(lists) => {
             let index = Numbers::<Int32Type>::of(&args[1]);
             let place = |row: usize| {
                 let index = usize::try_from(index.get(row)?.checked_sub(1)?).ok()?;
@@ -195,7 +196,7 @@ fn item(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<D
             (0..rows.count).map(place).collect()
         }
         _ => {
-            let keys = collection.as_map().keys();
+            let keys = Maps::of(collection).keys();
             let equals = make_comparator(keys.as_ref(), args[1].array().as_ref(), Default::default())?;
             let place = |row: usize| {
                 let hit = |entry: &usize| equals(*entry, at(&args[1], row)).is_eq();
@@ -210,13 +211,13 @@ fn item(args: &[Datum], data_type: &DataType, context: &EvalContext) -> Result<D
 /// Where the parts of each list or map lie, and the elements or values.
 fn parts(collection: &ArrayRef) -> Result<(&[i32], &ArrayRef)> {
     match collection.data_type() {
+        maps if is_map(maps) => {
+            let maps = Maps::of(collection);
+            Ok((maps.offsets(), maps.values()))
+        }
         ArrowType::List(_) => {
             let list = collection.as_list::<i32>();
             Ok((list.value_offsets(), list.values()))
-        }
-        ArrowType::Map(..) => {
-            let map = collection.as_map();
-            Ok((map.value_offsets(), map.values()))
         }
         other => Err(Error::internal(format!("{other} has no parts"))),
     }

@@ -30,7 +30,12 @@ fn bind_printf(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         let has_no_text = data_type.is_binary()
             || matches!(
                 data_type.kind,
-                TypeKind::Null | TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_)
+                TypeKind::Null
+                    | TypeKind::Array(_)
+                    | TypeKind::Map(..)
+                    | TypeKind::Multiset(_)
+                    | TypeKind::Row(_)
+                    | TypeKind::Structured(..)
             );
         if has_no_text { coerce(arg, &TypeKind::Varchar(VARCHAR_MAX)) } else { arg }
     });

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::builtin::Builtin;
 use super::{
     arithmetic, array_parts, array_sets, bitmap, comparison, conditional, digest, encoding, hash_code, inet, json_build,
-    json_path, json_text, like, logic, maps, math, moment, nested, printf, regexp, series, str_to_map, text_case, text_parts,
-    time_parts, time_shift, time_text, to_char, url, variant,
+    json_path, json_text, like, logic, maps, math, moment, nested, objects, printf, regexp, series, str_to_map, text_case,
+    text_parts, time_parts, time_shift, time_text, to_char, unix_time, url, variant,
 };
 use crate::expr::FunctionRegistry;
 use crate::expr::aggregate::builtin_aggregates;
@@ -28,8 +28,10 @@ const FAMILIES: &[&[Builtin]] = &[
     time_shift::FUNCTIONS,
     time_text::FUNCTIONS,
     to_char::FUNCTIONS,
+    unix_time::FUNCTIONS,
     moment::FUNCTIONS,
     nested::FUNCTIONS,
+    objects::FUNCTIONS,
     series::FUNCTIONS,
     array_parts::FUNCTIONS,
     array_sets::FUNCTIONS,

@@ -3,15 +3,16 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow::array::{MapBuilder, MapFieldNames, StringViewBuilder};
-use regex::Regex;
+use arrow::array::StringViewBuilder;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 
 use super::args::{Rows, Text};
 use super::builtin::{Builtin, Param, bind_with};
-use super::regexp::{Patterns, all_matches, with_patterns};
+use super::regexp::{Patterns, with_patterns};
 use crate::error::Result;
+use crate::expr::java_regex::JavaRegex;
 use crate::expr::{Datum, EvalContext, Expr};
-use crate::types::{DataType, TypeKind};
+use crate::types::{DataType, TypeKind, build_maps};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] =
@@ -31,13 +32,14 @@ fn bind_str_to_map(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 fn str_to_map(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result<Datum> {
     let texts: Vec<Text> = args.iter().map(Text::of).collect();
     let rows = Rows::of(args, context);
-    let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
-    let mut builder = MapBuilder::new(Some(names), StringViewBuilder::new(), StringViewBuilder::new());
+    let (mut keys, mut values) = (StringViewBuilder::new(), StringViewBuilder::new());
+    let (mut lengths, mut valid) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
     let (between, inside) = (Delimiter::default(), Delimiter::default());
     for row in 0..rows.count {
         let delimiter = |index: usize, default: &'static str| texts.get(index).map_or(Some(default), |text| text.get(row));
         let (Some(text), Some(list), Some(entry)) = (texts[0].get(row), delimiter(1, ","), delimiter(2, "=")) else {
-            builder.append(false)?;
+            lengths.push(0);
+            valid.push(false);
             continue;
         };
         let mut entries: Vec<(&str, Option<&str>)> = Vec::new();
@@ -50,19 +52,22 @@ fn str_to_map(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Res
                 None => entries.push((key, value)),
             }
         }
+        lengths.push(entries.len());
+        valid.push(true);
         for (key, value) in entries {
-            builder.keys().append_value(key);
-            builder.values().append_option(value);
+            keys.append_value(key);
+            values.append_option(value);
         }
-        builder.append(true)?;
     }
-    Ok(rows.finish(Arc::new(builder.finish())))
+    let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(rows.finish(build_maps(offsets, Arc::new(keys.finish()), Arc::new(values.finish()), nulls)?))
 }
 
 /// Splits texts at a delimiter: its regular expression is at hand as long as it stays the same.
 #[derive(Default)]
 struct Delimiter {
-    known: RefCell<Option<(String, Option<std::rc::Rc<Regex>>)>>,
+    known: RefCell<Option<(String, Option<std::rc::Rc<JavaRegex>>)>>,
 }
 
 impl Delimiter {
@@ -88,16 +93,16 @@ impl Delimiter {
 }
 
 /// The parts between matches, as many as `limit` at most. An empty match at the start splits nothing off.
-fn split<'t>(text: &'t str, regex: &Regex, limit: Option<usize>) -> Vec<&'t str> {
+fn split<'t>(text: &'t str, regex: &JavaRegex, limit: Option<usize>) -> Vec<&'t str> {
     let mut parts = Vec::new();
     let mut from = 0;
-    for found in all_matches(regex, text) {
+    for (start, end) in regex.all_matches(text) {
         if limit.is_some_and(|limit| parts.len() + 1 >= limit) {
             break;
         }
-        if found.end() > 0 {
-            parts.push(&text[from..found.start()]);
-            from = found.end();
+        if end > 0 {
+            parts.push(&text[from..start]);
+            from = end;
         }
     }
     parts.push(&text[from..]);
@@ -121,7 +126,7 @@ mod tests {
 
     #[test]
     fn texts_split_as_in_java() {
-        let regex = |pattern| Regex::new(pattern).unwrap();
+        let regex = |pattern| JavaRegex::new(pattern).unwrap();
         assert_eq!(split("a=1", &regex(""), Some(2)), ["a", "=1"]);
         assert_eq!(split("a", &regex(""), Some(2)), ["a", ""]);
         assert_eq!(without_trailing(None, split("ab", &regex(""), None)), ["a", "b"]);

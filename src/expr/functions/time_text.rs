@@ -1,18 +1,18 @@
-//! Times from texts and back: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME, UNIX_TIMESTAMP, CONVERT_TZ.
+//! Timestamps from texts and back: DATE_FORMAT, TO_TIMESTAMP, TO_TIMESTAMP_LTZ.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, StringViewBuilder, UInt32Array};
 use arrow::compute;
-use arrow::datatypes::{DataType as ArrowType, Date32Type, Float64Type, Int64Type, TimeUnit};
+use arrow::datatypes::{DataType as ArrowType, Float64Type, Int64Type, TimeUnit};
 
 use super::args::{Numbers, Rows, Text, build_numbers, build_text};
-use super::builtin::{Builtin, Param, bind_with, by_args, coerce, literal_text, nullable_string};
+use super::builtin::{Builtin, Param, bind_with, coerce, literal_text, nullable_string};
 use super::time_pattern::Pattern;
 use super::time_shift::try_cast;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
-use crate::expr::datetime::MS_PER_DAY;
 use crate::expr::values::{timestamp_units, timestamps_of_units};
 use crate::expr::{CastMode, Datum, EvalContext, Expr, zone};
 use crate::types::{DataType, TimeZone, TypeKind, Value};
@@ -21,13 +21,6 @@ use crate::types::{DataType, TimeZone, TypeKind, Value};
 pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("DATE_FORMAT", "DATE_FORMAT(<TIMESTAMP>, <STRING>)\nDATE_FORMAT(<STRING>, <STRING>)", bind_format, format)
         .failing(),
-    Builtin::new("TO_DATE", "TO_DATE(<STRING> [, <STRING>])", bind_to_date, |args, _, context| {
-        let (text, patterns) = (Text::of(&args[0]), Patterns::new(&args[1]));
-        build_numbers::<Date32Type>(args, context, |row| {
-            let (ms, _) = patterns.at(row)?.read(text.get(row)?)?;
-            Some(ms.div_euclid(MS_PER_DAY) as i32)
-        })
-    }),
     Builtin::new("TO_TIMESTAMP", "TO_TIMESTAMP(<STRING> [, <STRING>])", bind_to_timestamp, |args, data_type, context| {
         read_timestamps(args, data_type, context, |ms, _| Some(ms))
     }),
@@ -37,80 +30,66 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         bind_to_instant,
         to_instant,
     ),
-    Builtin::new(
-        "FROM_UNIXTIME",
-        "FROM_UNIXTIME(<BIGINT> [, <STRING>])",
-        |f, args| bind_with(f, args, &[Param::BigInt, Param::Text], 1, nullable_string),
-        from_unix_time,
-    )
-    .failing(),
-    Builtin::new(
-        "UNIX_TIMESTAMP",
-        "UNIX_TIMESTAMP()\nUNIX_TIMESTAMP(<STRING> [, <STRING>])",
-        bind_unix_timestamp,
-        unix_timestamp,
-    )
-    .volatile(),
-    Builtin::new(
-        "CONVERT_TZ",
-        "CONVERT_TZ(<STRING>, <STRING>, <STRING>)",
-        |f, args| bind_with(f, args, &[Param::Text; 3], 3, nullable_string),
-        convert_zone,
-    ),
 ];
 
-/// What Flink reads and writes when no pattern is given.
-const DEFAULT_PATTERN: &str = "yyyy-MM-dd HH:mm:ss";
-
-/// An argument of patterns, constant or not.
-struct Patterns<'a> {
-    constant: Option<std::result::Result<Pattern, Error>>,
+/// An argument of patterns of one class, constant or not.
+pub(super) struct Patterns<'a, P> {
+    parse: fn(&str) -> Result<P>,
+    constant: Option<Result<P>>,
     texts: Option<Text<'a>>,
 }
 
-impl<'a> Patterns<'a> {
-    fn new(datum: &'a Datum) -> Self {
+impl<'a, P: Clone> Patterns<'a, P> {
+    pub(super) fn new(datum: &'a Datum, parse: fn(&str) -> Result<P>) -> Self {
         let texts = Text::of(datum);
         match datum.is_scalar() {
-            true => Patterns { constant: texts.get(0).map(Pattern::parse), texts: None },
-            false => Patterns { constant: None, texts: Some(texts) },
+            true => Patterns { parse, constant: texts.get(0).map(parse), texts: None },
+            false => Patterns { parse, constant: None, texts: Some(texts) },
         }
     }
 
-    fn default() -> Self {
-        Patterns { constant: Some(Pattern::parse(DEFAULT_PATTERN)), texts: None }
+    /// The same pattern for all rows.
+    pub(super) fn of_constant(pattern: &str, parse: fn(&str) -> Result<P>) -> Self {
+        Patterns { parse, constant: Some(parse(pattern)), texts: None }
     }
 
-    /// The pattern of a row; none = NULL, or it is no pattern.
-    fn at(&self, row: usize) -> Option<std::borrow::Cow<'_, Pattern>> {
-        use std::borrow::Cow;
+    /// The pattern of a row, or why it is none; none = NULL.
+    pub(super) fn at(&self, row: usize) -> Option<Result<Cow<'_, P>>> {
         match &self.texts {
-            Some(texts) => Pattern::parse(texts.get(row)?).ok().map(Cow::Owned),
-            None => self.constant.as_ref()?.as_ref().ok().map(Cow::Borrowed),
+            Some(texts) => Some((self.parse)(texts.get(row)?).map(Cow::Owned)),
+            None => Some(self.constant.as_ref()?.as_ref().map(Cow::Borrowed).map_err(Clone::clone)),
         }
     }
 
     /// The pattern, if all rows have the same.
-    fn constant(&self) -> Option<&Pattern> {
+    pub(super) fn constant(&self) -> Option<&P> {
         self.constant.as_ref()?.as_ref().ok()
-    }
-
-    /// The error of a constant that is no pattern.
-    fn check(&self) -> Result<()> {
-        match &self.constant {
-            Some(Err(error)) => Err(error.clone()),
-            _ => Ok(()),
-        }
     }
 }
 
-/// Strings are read as timestamps, instants become local times.
+/// The first error of rows that are computed one by one and cannot fail by themselves.
+#[derive(Default)]
+pub(super) struct FirstError(Option<Error>);
+
+impl FirstError {
+    /// The value; an error is kept.
+    pub(super) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.0.get_or_insert(error)).ok()
+    }
+
+    /// The result of all rows.
+    pub(super) fn or<T>(self, result: Result<T>) -> Result<T> {
+        self.0.map_or(result, Err)
+    }
+}
+
+/// Instants become local times. Strings are read and written by patterns of the older class.
 fn bind_format(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let [value, pattern]: [Expr; 2] = args.try_into().map_err(|args: Vec<Expr>| function.mismatch(&args))?;
     let value = match value.data_type().kind {
         TypeKind::Timestamp(_) => value,
         TypeKind::TimestampLtz(precision) => coerce(value, &TypeKind::Timestamp(precision)),
-        TypeKind::Char(_) | TypeKind::Varchar(_) => try_cast(value, TypeKind::Timestamp(6)),
+        TypeKind::Char(_) | TypeKind::Varchar(_) => value,
         TypeKind::Null => coerce(value, &TypeKind::Timestamp(3)),
         _ => return Err(function.mismatch(&[value, pattern])),
     };
@@ -126,8 +105,10 @@ fn units_per_ms(data_type: &ArrowType) -> i64 {
 }
 
 fn format(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
-    let patterns = Patterns::new(&args[1]);
-    patterns.check()?;
+    if args[0].array().data_type() == &ArrowType::Utf8View {
+        return super::unix_time::format_text(args, context);
+    }
+    let patterns = Patterns::new(&args[1], Pattern::for_writing);
     let per_ms = units_per_ms(args[0].array().data_type());
     let units = map_array(args[0].clone(), |array| Ok(Arc::new(timestamp_units(array)) as ArrayRef))?;
     let units = Numbers::<Int64Type>::of(&units);
@@ -136,12 +117,14 @@ fn format(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
             pattern.format(out, units.div_euclid(per_ms), 0);
         });
     }
-    build_text(args, context, |row, out| {
+    let mut error = FirstError::default();
+    let texts = build_text(args, context, |row, out| {
         let units = units.get(row)?;
         let nanos = units.rem_euclid(per_ms) * (1_000_000 / per_ms);
-        patterns.at(row)?.format(out, units.div_euclid(per_ms), nanos);
+        error.note(patterns.at(row)?)?.format(out, units.div_euclid(per_ms), nanos);
         Some(())
-    })
+    });
+    error.or(texts)
 }
 
 /// Texts that are the same for all times of a span (a day, a minute …): each is written once, however many rows have it.
@@ -173,18 +156,13 @@ fn format_spans(
     Ok(rows.finish(compute::take(&texts.finish(), &indices, None)?))
 }
 
-fn bind_to_date(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
-    let bound = bind_with(function, args, &[Param::Text; 2], 1, |_| DataType::nullable(TypeKind::Date))?;
-    Ok(without_pattern(bound, TypeKind::Date))
-}
-
 fn bind_to_timestamp(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let bound = bind_with(function, args, &[Param::Text; 2], 1, |_| DataType::nullable(TypeKind::Timestamp(3)))?;
     Ok(without_pattern(bound, TypeKind::Timestamp(3)))
 }
 
 /// Without a pattern a text is read as CAST does, NULL where it cannot be.
-fn without_pattern(call: Expr, kind: TypeKind) -> Expr {
+pub(super) fn without_pattern(call: Expr, kind: TypeKind) -> Expr {
     match call {
         Expr::Call { mut args, .. } if args.len() == 1 => try_cast(args.remove(0), kind),
         other => other,
@@ -198,13 +176,14 @@ fn read_timestamps(
     context: &EvalContext,
     place: impl Fn(i64, usize) -> Option<i64>,
 ) -> Result<Datum> {
-    let (text, patterns) = (Text::of(&args[0]), Patterns::new(&args[1]));
+    let (text, patterns) = (Text::of(&args[0]), Patterns::new(&args[1], Pattern::parse));
     let (TypeKind::Timestamp(precision) | TypeKind::TimestampLtz(precision)) = data_type.kind else {
         return Err(Error::internal(format!("a timestamp was to be read as {data_type}")));
     };
     let per_ms = DataType::units_per_ms(precision);
     let units = build_numbers::<Int64Type>(args, context, |row| {
-        let (ms, nanos) = patterns.at(row)?.read(text.get(row)?)?;
+        // What is no pattern gives NULL here, as in Flink.
+        let (ms, nanos) = patterns.at(row)?.ok()?.read_or_plain(text.get(row)?)?;
         place(ms, row)?.checked_mul(per_ms)?.checked_add(nanos / (1_000_000 / per_ms))
     })?;
     let arrow_type = data_type.to_arrow();
@@ -216,7 +195,7 @@ fn bind_to_instant(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let instant = |precision: u8| DataType::nullable(TypeKind::TimestampLtz(precision.max(3)));
     if !numeric {
         let pattern = match args.get(1).and_then(literal_text) {
-            Some(text) => Some(Pattern::parse(text)?),
+            Some(text) => Pattern::parse(text).ok(),
             None => None,
         };
         let precision = pattern.map_or(0, |pattern| pattern.fraction_digits().min(9) as u8);
@@ -294,60 +273,11 @@ fn text_to_instant(args: &[Datum], data_type: &DataType, context: &EvalContext) 
     }
     read_timestamps(args, data_type, context, |ms, row| match &zones {
         None => Some(ms),
-        Some(zones) => Some(zone::to_instant_ms(ms, TimeZone::parse(zones.get(row)?)?)),
+        Some(zones) => Some(zone::to_instant_ms(ms, zone_id(zones.get(row)?)?)),
     })
 }
 
-fn from_unix_time(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
-    let seconds = Numbers::<Int64Type>::of(&args[0]);
-    let patterns = args.get(1).map_or_else(Patterns::default, Patterns::new);
-    patterns.check()?;
-    build_text(args, context, |row, out| {
-        let ms = seconds.get(row)?.checked_mul(1_000)?;
-        patterns.at(row)?.format(out, zone::to_local_ms(ms, context.time_zone), 0);
-        Some(())
-    })
-}
-
-fn bind_unix_timestamp(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
-    bind_with(function, args, &[Param::Text; 2], 0, |args| by_args(TypeKind::BigInt, args))
-}
-
-/// The seconds of a local time of the session's zone; Java's least number where there is none to read.
-fn unix_timestamp(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
-    if args.is_empty() {
-        let seconds = context.processing_time_ms.div_euclid(1_000);
-        return Ok(Datum::Scalar(Arc::new(arrow::array::Int64Array::from(vec![seconds]))));
-    }
-    let text = Text::of(&args[0]);
-    let patterns = args.get(1).map_or_else(Patterns::default, Patterns::new);
-    let is_null = |row: usize| args.len() > 1 && Text::of(&args[1]).get(row).is_none();
-    build_numbers::<Int64Type>(args, context, |row| {
-        let text = text.get(row)?;
-        if is_null(row) {
-            return None;
-        }
-        let read = patterns.at(row).and_then(|pattern| pattern.read(text).or_else(|| pattern.read(text.split('.').next()?)));
-        Some(read.map_or(i64::MIN, |(ms, _)| zone::to_instant_ms(ms, context.time_zone).div_euclid(1_000)))
-    })
-}
-
-/// The text up to its seconds: as in Flink, what stands behind them is not looked at.
-fn up_to_seconds(text: &str) -> &str {
-    let Some((minutes_end, _)) = text.match_indices(':').nth(1) else { return text };
-    let seconds = text[minutes_end + 1..].bytes().take_while(u8::is_ascii_digit).count();
-    &text[..minutes_end + 1 + seconds]
-}
-
-fn convert_zone(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> {
-    let (text, from, to) = (Text::of(&args[0]), Text::of(&args[1]), Text::of(&args[2]));
-    let pattern = Pattern::parse(DEFAULT_PATTERN)?;
-    // Java takes a zone that it does not know for GMT.
-    let zone_of = |name: &str| TimeZone::parse(name).unwrap_or(TimeZone::UTC);
-    build_text(args, context, |row, out| {
-        let (local, _) = pattern.read(up_to_seconds(text.get(row)?))?;
-        let instant = zone::to_instant_ms(local, zone_of(from.get(row)?));
-        pattern.format(out, zone::to_local_ms(instant, zone_of(to.get(row)?)), 0);
-        Some(())
-    })
+/// A zone by its name or offset. Java takes three names of the time zone database for abbreviations, and refuses them.
+fn zone_id(name: &str) -> Option<TimeZone> {
+    if matches!(name, "EST" | "MST" | "HST") { None } else { TimeZone::parse(name) }
 }

@@ -133,7 +133,9 @@ pub(super) fn random_value(data_type: &DataType, random: &mut Rng) -> Value {
             Value::Map(entries)
         }
         TypeKind::Multiset(_) => Value::Map(Vec::new()),
-        TypeKind::Row(fields) => Value::Row(fields.iter().map(|field| inner(&field.data_type, random)).collect()),
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
+            Value::Row(fields.iter().map(|field| inner(&field.data_type, random)).collect())
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values of columns as JSON: what JSON_STRING, JSON_OBJECT and JSON_ARRAY write.
 
+use std::cell::Cell;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType as ArrowType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
@@ -9,9 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::number::write_decimal_literal;
 use super::write::{compare_keys, write_string};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::text::{number, time};
 use crate::expr::values::timestamp_units;
+use crate::types::{Maps, is_map};
 
 /// The values of an array, ready to be written as JSON.
 #[derive(Debug)]
@@ -33,9 +36,14 @@ enum Form {
     Decimal(u8),
     Text,
     Bytes,
-    Timestamp { units: arrow::array::Int64Array, units_per_ms: i64, is_instant: bool },
+    Timestamp {
+        units: arrow::array::Int64Array,
+        units_per_ms: i64,
+        is_instant: bool,
+    },
     List(Box<JsonForm>),
-    Map(Box<JsonForm>),
+    /// The values, and whether a NULL key was met.
+    Map(Box<JsonForm>, Cell<bool>),
     Row(Vec<(String, JsonForm)>),
 }
 
@@ -62,8 +70,8 @@ impl JsonForm {
                 };
                 Form::Timestamp { units: timestamp_units(array), units_per_ms, is_instant: zone.is_some() }
             }
+            maps if is_map(maps) => Form::Map(Box::new(JsonForm::new(Maps::of(array).values())?), Cell::new(false)),
             ArrowType::List(_) => Form::List(Box::new(JsonForm::new(array.as_list::<i32>().values())?)),
-            ArrowType::Map(..) => Form::Map(Box::new(JsonForm::new(array.as_map().values())?)),
             ArrowType::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let named = columns.map(|(field, column)| Ok((field.name().clone(), JsonForm::new(column)?)));
@@ -74,6 +82,18 @@ impl JsonForm {
             other => return Err(Error::internal(format!("{other} cannot be written as JSON"))),
         };
         Ok(JsonForm { array: ArrayRef::clone(array), form })
+    }
+
+    /// Fails when a value that was written had a map with a NULL key, which JSON has not.
+    pub(in crate::expr) fn check(&self) -> Result<()> {
+        match &self.form {
+            Form::Map(_, null_key) if null_key.get() => {
+                Err(Error::new(ErrorKind::InvalidArgument, "a map with a NULL key cannot be written as JSON"))
+            }
+            Form::Map(part, _) | Form::List(part) => part.check(),
+            Form::Row(fields) => fields.iter().try_for_each(|(_, field)| field.check()),
+            _ => Ok(()),
+        }
     }
 
     /// Appends the value at a row; none = it is NULL, and nothing is appended.
@@ -134,10 +154,14 @@ impl JsonForm {
                 }
                 out.push(']');
             }
-            Form::Map(values) => {
-                let map = array.as_map();
-                let (offsets, keys) = (map.value_offsets(), map.keys().as_string_view());
-                let mut entries: Vec<usize> = (offsets[row] as usize..offsets[row + 1] as usize).collect();
+            Form::Map(values, null_key) => {
+                let maps = Maps::of(array);
+                let keys = maps.keys().as_string_view();
+                let mut entries: Vec<usize> = maps.range(row).collect();
+                if entries.iter().any(|entry| keys.is_null(*entry)) {
+                    null_key.set(true);
+                    return;
+                }
                 entries.sort_by(|a, b| compare_keys(keys.value(*a), keys.value(*b)));
                 out.push('{');
                 for (index, entry) in entries.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use arrow::datatypes::{
 
 use super::{number, time};
 use crate::expr::{bitmap, zone};
-use crate::types::{DataType, TimeZone, TypeKind};
+use crate::types::{DataType, Maps, TimeZone, TypeKind};
 
 /// For whom the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ enum Form {
     Array(Box<ValueWriter>),
     Map(Box<ValueWriter>, Box<ValueWriter>),
     Row(Vec<ValueWriter>),
+    /// Fields with their names.
+    Structured(Vec<(String, ValueWriter)>),
     Bitmap,
 }
 
@@ -87,7 +89,12 @@ impl ValueWriter {
             TypeKind::Array(element) => Form::Array(part(element)),
             TypeKind::Map(key, value) => Form::Map(part(key), part(value)),
             TypeKind::Multiset(element) => Form::Map(part(element), part(&DataType::not_null(TypeKind::Int))),
-            TypeKind::Row(fields) => Form::Row(fields.iter().map(|field| *part(&field.data_type)).collect()),
+            TypeKind::Structured(_, fields) if matches!(style, TextStyle::Cast | TextStyle::Display) => {
+                Form::Structured(fields.iter().map(|field| (field.name.clone(), *part(&field.data_type))).collect())
+            }
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
+                Form::Row(fields.iter().map(|field| *part(&field.data_type)).collect())
+            }
         };
         ValueWriter { form, style, zone }
     }
@@ -126,6 +133,7 @@ impl ValueWriter {
             Form::Array(element) => write_list(out, array.as_list(), row, element),
             Form::Map(key, value) => self.write_map(out, array, row, key, value),
             Form::Row(fields) => self.write_row(out, array, row, fields),
+            Form::Structured(fields) => write_structured(out, array, row, fields),
             Form::Bitmap => bitmap::write(out, array.as_binary_view().value(row)),
         }
         if self.style == TextStyle::Conformance && self.may_need_quotes() {
@@ -205,10 +213,9 @@ impl ValueWriter {
     }
 
     fn write_map(&self, out: &mut String, array: &dyn Array, row: usize, key: &ValueWriter, value: &ValueWriter) {
-        let map = array.as_map();
-        let offsets = map.value_offsets();
-        let entries = offsets[row] as usize..offsets[row + 1] as usize;
-        let (keys, values) = (map.keys().as_ref(), map.values().as_ref());
+        let maps = Maps::of(array);
+        let entries = maps.range(row);
+        let (keys, values) = (maps.keys().as_ref(), maps.values().as_ref());
         let write_entry = |out: &mut String, entry: usize| {
             key.write(out, keys, entry);
             out.push('=');
@@ -269,6 +276,17 @@ fn write_list(out: &mut String, list: &ListArray, row: usize, element: &ValueWri
         element.write(out, values, at);
     }
     out.push(']');
+}
+
+fn write_structured(out: &mut String, array: &dyn Array, row: usize, fields: &[(String, ValueWriter)]) {
+    out.push('(');
+    for (index, ((name, field), column)) in fields.iter().zip(array.as_struct().columns()).enumerate() {
+        out.push_str(if index > 0 { ", " } else { "" });
+        out.push_str(name);
+        out.push('=');
+        field.write(out, column.as_ref(), row);
+    }
+    out.push(')');
 }
 
 fn units_at(array: &dyn Array, row: usize, precision: u8) -> i64 {

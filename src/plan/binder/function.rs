@@ -278,7 +278,7 @@ impl ExprBinder<'_, '_> {
     pub(super) fn field(&mut self, row: Expr, field: &ast::Ident) -> Result<Expr> {
         let span = super::span::convert(field.span);
         let given = row.data_type();
-        let crate::types::TypeKind::Row(fields) = &given.kind else {
+        let Some(fields) = given.kind.fields() else {
             let message = format!("field \"{}\" of a value of type {}, which is no ROW", field.value, given.regular());
             return Err(Error::new(ErrorKind::UndefinedColumn, message).at_span(span));
         };

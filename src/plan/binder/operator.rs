@@ -126,7 +126,12 @@ impl ExprBinder<'_, '_> {
         let Some(common) = common_type(&types) else { return Ok(None) };
         let nested = matches!(
             common.kind,
-            TypeKind::Null | TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_)
+            TypeKind::Null
+                | TypeKind::Array(_)
+                | TypeKind::Map(..)
+                | TypeKind::Multiset(_)
+                | TypeKind::Row(_)
+                | TypeKind::Structured(..)
         );
         if nested {
             return Ok(None);

@@ -309,7 +309,7 @@ impl ExprBinder<'_, '_> {
             }
             SelectItemQualifiedWildcardKind::Expr(expr) => self.bind(expr)?,
         };
-        let TypeKind::Row(fields) = row.data_type().kind else {
+        let (TypeKind::Row(fields) | TypeKind::Structured(_, fields)) = row.data_type().kind else {
             let message = format!(".* needs a table or a ROW, not a value of type {}", row.data_type().regular());
             return Err(Error::new(ErrorKind::TypeMismatch, message));
         };

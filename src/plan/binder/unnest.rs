@@ -109,7 +109,7 @@ fn element_names(spec: &UnnestSpec, alias: Option<&TableAlias>, own: &Arc<Schema
         return Ok(names);
     }
     let mut names: Vec<String> = own.fields.iter().map(|field| field.name.clone()).collect();
-    let is_row = |element: &DataType| matches!(element.kind, TypeKind::Row(_));
+    let is_row = |element: &DataType| element.kind.fields().is_some();
     let is_single = match &spec.collection.data_type().kind {
         TypeKind::Array(element) | TypeKind::Multiset(element) => !is_row(element),
         _ => false,

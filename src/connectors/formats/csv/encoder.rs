@@ -112,7 +112,7 @@ impl CsvFormat {
                     self.write_element(&values, at, at, element, out)?;
                 }
             }
-            TypeKind::Row(fields) => {
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
                 let columns = array.as_struct();
                 for (at, field) in fields.iter().enumerate() {
                     self.write_element(columns.column(at), row, at, &field.data_type, out)?;

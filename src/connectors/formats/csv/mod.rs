@@ -122,9 +122,11 @@ fn check_type(data_type: &DataType, column: &str, depth: usize) -> Result<()> {
         | TypeKind::Bitmap
         | TypeKind::Variant => unsupported(),
         // A field can be cut into elements, an element cannot.
-        TypeKind::Array(_) | TypeKind::Row(_) if depth > 0 => unsupported(),
+        TypeKind::Array(_) | TypeKind::Row(_) | TypeKind::Structured(..) if depth > 0 => unsupported(),
         TypeKind::Array(element) => check_type(element, column, depth + 1),
-        TypeKind::Row(fields) => fields.iter().try_for_each(|field| check_type(&field.data_type, column, depth + 1)),
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
+            fields.iter().try_for_each(|field| check_type(&field.data_type, column, depth + 1))
+        }
         _ => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use crate::connectors::formats::text::{
     write_boolean, write_decimal, write_decimal_scientific, write_double, write_float, write_format_text, write_integer,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{Batch, DataType, Schema, TypeKind};
+use crate::types::{Batch, DataType, Maps, Schema, TypeKind};
 
 /// Writes rows as lines of JSON.
 pub struct JsonEncoder {
@@ -100,7 +100,7 @@ impl JsonFormat {
                     write_decimal_scientific(value, *scale, true, out);
                 }
             }
-            TypeKind::Row(fields) => {
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
                 let columns = array.as_struct();
                 let fields: Vec<Field<'_>> = fields
                     .iter()
@@ -139,11 +139,11 @@ impl JsonFormat {
     }
 
     fn write_map(&self, array: &ArrayRef, row: usize, value: &DataType, out: &mut Vec<u8>) -> Result<()> {
-        let entries = array.as_map().value(row);
-        let (keys, values) = (entries.column(0), entries.column(1));
+        let maps = Maps::of(array);
+        let (keys, values) = (maps.keys(), maps.values());
         out.push(b'{');
         let mut first = true;
-        for at in 0..entries.len() {
+        for at in maps.range(row) {
             let key = match (&self.map_null_key, keys.is_null(at)) {
                 (_, false) => keys.as_string_view().value(at),
                 (MapNullKey::Drop, true) => continue,

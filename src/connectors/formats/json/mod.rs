@@ -131,7 +131,9 @@ fn check_type(format: &str, data_type: &DataType, column: &str) -> Result<()> {
         TypeKind::Array(element) => check_type(format, element, column),
         TypeKind::Map(key, value) => key_fits(key).and_then(|()| check_type(format, value, column)),
         TypeKind::Multiset(element) => key_fits(element),
-        TypeKind::Row(fields) => fields.iter().try_for_each(|field| check_type(format, &field.data_type, column)),
+        TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
+            fields.iter().try_for_each(|field| check_type(format, &field.data_type, column))
+        }
         _ => Ok(()),
     }
 }

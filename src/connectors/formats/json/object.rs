@@ -58,7 +58,7 @@ impl Shape {
     /// Of a type.
     pub fn of(data_type: &DataType) -> Self {
         match &data_type.kind {
-            TypeKind::Row(fields) => {
+            TypeKind::Row(fields) | TypeKind::Structured(_, fields) => {
                 Shape::Row(ObjectShape::new(fields.iter().map(|field| (field.name.as_str(), &field.data_type))))
             }
             TypeKind::Array(element) => Shape::Array(Box::new(Shape::of(element))),

@@ -246,6 +246,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("TO_TIMESTAMP", "TO_TIMESTAMP('2024-02-03 04:05:06')"),
     ("TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_LTZ(0, 3)"),
     ("TRANSLATE", "TRANSLATE('abc', 'ab', 'xy')"),
+    ("TRANSLATE3", "TRANSLATE3('abcba', 'ab', 'x')"),
     ("TRIM", "TRIM(BOTH 'x' FROM 'xxaxx')"),
     ("TRUNCATE", "TRUNCATE(2.345, 2)"),
     ("TRY_PARSE_JSON", "TRY_PARSE_JSON('no json')"),

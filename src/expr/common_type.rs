@@ -36,7 +36,11 @@ fn common_kind(left: &TypeKind, right: &TypeKind) -> Option<TypeKind> {
         (Time(a), Time(b)) => Time(*a.max(b)),
         (Timestamp(a), Timestamp(b)) => Timestamp(*a.max(b)),
         (TimestampLtz(a), TimestampLtz(b)) => TimestampLtz(*a.max(b)),
-        (Timestamp(a), TimestampLtz(b)) | (TimestampLtz(a), Timestamp(b)) => Timestamp(*a.max(b)),
+        // As in Flink the first wins, or the second when its precision is another.
+        (Timestamp(a), TimestampLtz(b)) if a == b => Timestamp(*a),
+        (Timestamp(a), TimestampLtz(b)) => TimestampLtz(*a.max(b)),
+        (TimestampLtz(a), Timestamp(b)) if a == b => TimestampLtz(*a),
+        (TimestampLtz(a), Timestamp(b)) => Timestamp(*a.max(b)),
         (Array(a), Array(b)) => Array(common_part(a, b)?),
         (Multiset(a), Multiset(b)) => Multiset(common_part(a, b)?),
         (Map(ak, av), Map(bk, bv)) => Map(common_part(ak, bk)?, common_part(av, bv)?),
@@ -82,9 +86,10 @@ pub(super) fn common_number(left: &TypeKind, right: &TypeKind) -> Option<TypeKin
         (_, Float | Double) if integer_rank(left).is_some() => right.clone(),
         _ => {
             let (a, b) = (decimal::of_exact(left)?, decimal::of_exact(right)?);
-            let scale = a.scale.max(b.scale);
+            // The digits before the point are kept, those behind it as far as there is room.
             let digits = (a.precision - a.scale).max(b.precision - b.scale);
-            DecimalType { precision: digits + scale, scale }.limited().kind()
+            let scale = a.scale.max(b.scale).min(decimal::PRECISION_MAX - digits);
+            DecimalType { precision: digits + scale, scale }.kind()
         }
     })
 }
@@ -115,6 +120,10 @@ mod tests {
         assert_eq!(common(Float, Double).unwrap(), "FLOAT NOT NULL");
         assert_eq!(common(Decimal(2, 1), Float).unwrap(), "DOUBLE NOT NULL");
         assert_eq!(common(Timestamp(3), Timestamp(6)).unwrap(), "TIMESTAMP(6) NOT NULL");
+        assert_eq!(common(Timestamp(3), TimestampLtz(0)).unwrap(), "TIMESTAMP_LTZ(3) NOT NULL");
+        assert_eq!(common(Timestamp(3), TimestampLtz(3)).unwrap(), "TIMESTAMP(3) NOT NULL");
+        assert_eq!(common(Decimal(38, 0), Decimal(5, 2)).unwrap(), "DECIMAL(38, 0) NOT NULL");
+        assert_eq!(common(TinyInt, Decimal(38, 38)).unwrap(), "DECIMAL(38, 35) NOT NULL");
         assert_eq!(common(Null, Char(4)).unwrap(), "CHAR(4)");
         assert_eq!(common(Int, Char(4)), None);
         assert_eq!(common(Date, Timestamp(3)), None);

@@ -34,12 +34,6 @@ impl DecimalType {
         DecimalType { precision: PRECISION_MAX, scale }
     }
 
-    /// Within 38 digits: what is too long is cut.
-    pub(super) fn limited(self) -> Self {
-        let precision = self.precision.min(PRECISION_MAX);
-        DecimalType { precision, scale: self.scale.min(precision) }
-    }
-
     /// Of a sum or difference.
     pub(super) fn plus(self, other: Self) -> Self {
         let scale = self.scale.max(other.scale);
@@ -179,7 +173,7 @@ pub(super) fn divide(a: i128, a_scale: u8, b: i128, b_scale: u8, to: u8) -> Opti
 }
 
 fn shrink(value: i256, drop: u8) -> Option<i128> {
-    div_half_up_wide(value, i256::from_i128(pow10(drop.min(PRECISION_MAX)))).to_i128()
+    div_half_up_wide(value, i256::from_i128(10).wrapping_pow(drop.into())).to_i128()
 }
 
 fn div_half_up_wide(value: i256, divisor: i256) -> i256 {
@@ -233,6 +227,7 @@ mod tests {
     fn division_rounds_half_up_in_both_directions() {
         assert_eq!([div_half_up(5, 2), div_half_up(-5, 2), div_half_up(4, 3), div_half_up(-4, 3)], [3, -3, 1, -1]);
         assert_eq!(divide(100, 2, 30, 1, 6), Some(333_333));
+        assert_eq!(multiply(pow10(18), 5 * pow10(37), 56, 17), Some(5 * pow10(16)));
         assert_eq!(divide(pow10(37), 0, 3, 0, 38), None);
         assert_eq!(compare(pow10(37), 0, 5, 38), std::cmp::Ordering::Greater);
     }

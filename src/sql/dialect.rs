@@ -194,8 +194,8 @@ impl Dialect for FlinkDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        // Behind the subquery that is a table argument it goes on with that.
-        parser.at("PARTITION BY").then_some(Ok(1))
+        // Behind the subquery that is a table argument it goes on with that, behind `(a - b)` with the unit of an interval.
+        (parser.at("PARTITION BY") || expression::at_interval_unit(parser)).then_some(Ok(1))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {

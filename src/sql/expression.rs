@@ -46,6 +46,7 @@ pub(super) fn parse_prefix(parser: &mut Parser) -> Hooked<Option<Expr>> {
                 parser.advance_token();
                 grouping_parts(parser).map(|parts| Some(Expr::Rollup(parts)))
             }
+            "POSITION" if called => position(parser),
             "CEILING" if called => {
                 parser.advance_token();
                 Ok(Some(parser.parse_ceil_floor_expr(true)?))
@@ -97,6 +98,71 @@ fn grouping_parts(parser: &mut Parser) -> Hooked<Vec<Vec<Expr>>> {
     Ok(parts)
 }
 
+/// sqlparser's precedence of BETWEEN and IN: operands of these bind tighter.
+const BETWEEN_PRECEDENCE: u8 = 20;
+
+/// `POSITION(a IN b FROM n)`, which is LOCATE(a, b, n).
+fn position(parser: &mut Parser) -> Hooked<Option<Expr>> {
+    let name = Ident::with_span(parser.peek_token_ref().span, "LOCATE");
+    parser.advance_token();
+    parser.require(&Token::LParen)?;
+    let part = parser.parse_subexpr(BETWEEN_PRECEDENCE)?;
+    if !parser.eat("IN") {
+        return Err(parser.unexpected("IN").into());
+    }
+    let text = parser.parse_expr()?;
+    let from = if parser.eat("FROM") { Some(parser.parse_expr()?) } else { None };
+    parser.require(&Token::RParen)?;
+    Ok(Some(match from {
+        None => Expr::Position { expr: Box::new(part), r#in: Box::new(text) },
+        Some(from) => Expr::Function(function(name, vec![unnamed(part), unnamed(text), unnamed(from)])),
+    }))
+}
+
+/// Whether the unit of an interval follows a closing parenthesis.
+pub(super) fn at_interval_unit(parser: &Parser) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    let units = ["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"];
+    parser.get_current_token().token == Token::RParen
+        && word.quote_style.is_none()
+        && units.iter().any(|unit| unit.eq_ignore_ascii_case(&word.value))
+}
+
+/// `(a - b) DAY TO SECOND`: the interval between two points in time. In months it is `INTERVAL '1' MONTH * TIMESTAMPDIFF(MONTH, b, a)`.
+fn difference(parser: &mut Parser, left: &Expr) -> Hooked<Expr> {
+    let Expr::Nested(inner) = left else { return Err(parser.unexpected("an operator").into()) };
+    let Expr::BinaryOp { left: later, op: BinaryOperator::Minus, right: earlier } = inner.as_ref() else {
+        return Err(parser.unexpected("an operator").into());
+    };
+    let span = parser.peek_token_ref().span;
+    let first = unit(parser).ok_or_else(|| parser.unexpected("a unit"))?;
+    precisions(parser)?;
+    if parser.eat("TO") {
+        let last_span = parser.next_span();
+        let last = unit(parser).ok_or_else(|| parser.unexpected("MONTH, HOUR, MINUTE or SECOND"))?;
+        if !may_go_to(&first, &last) {
+            let message = format!("INTERVAL cannot go from {first} to {last}");
+            return Err(Error::new(ErrorKind::Syntax, message).at(last_span).into());
+        }
+        precisions(parser)?;
+    }
+    if !matches!(first, DateTimeField::Year | DateTimeField::Month) {
+        return Ok(left.clone());
+    }
+    let month = Expr::Identifier(Ident::with_span(span, "MONTH"));
+    let args = vec![unnamed(month), unnamed(earlier.as_ref().clone()), unnamed(later.as_ref().clone())];
+    let months = Expr::Function(function(Ident::with_span(span, "TIMESTAMPDIFF"), args));
+    let one = Expr::Interval(Interval {
+        value: Box::new(Expr::Value(Value::SingleQuotedString("1".to_string()).with_span(span))),
+        leading_field: Some(DateTimeField::Month),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    });
+    let product = Expr::BinaryOp { left: Box::new(one), op: BinaryOperator::Multiply, right: Box::new(months) };
+    Ok(Expr::Nested(Box::new(product)))
+}
+
 /// `TRIM(LEADING FROM x)`: the side without what is trimmed.
 fn trim_side(parser: &mut Parser) -> Hooked<Option<Expr>> {
     let side = match parser.peek_nth_token_ref(2).token.to_string().to_ascii_uppercase().as_str() {
@@ -117,6 +183,9 @@ fn trim_side(parser: &mut Parser) -> Hooked<Option<Expr>> {
 pub(super) fn parse_infix(parser: &mut Parser, left: &Expr, _precedence: u8) -> Hooked<Option<Expr>> {
     if parser.at_token(&Token::DoubleEq) {
         return Err(parser.unexpected("an operator").with_hint("write = to compare").into());
+    }
+    if at_interval_unit(parser) {
+        return difference(parser, left).map(Some);
     }
     if parser.at("PARTITION BY") {
         return match left {

@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(parse_data_type("TEXT").unwrap_err().hint(), Some("did you mean STRING?"));
         assert_eq!(parse_data_type("BIGNIT").unwrap_err().hint(), Some("did you mean BIGINT?"));
         assert_eq!(parse_data_type("RAW").unwrap_err().kind(), ErrorKind::Unsupported);
-        assert_eq!(shown("ROW<a INT, a INT>"), "field \"a\" appears twice in a ROW type");
+        assert_eq!(shown("ROW<a INT, a INT>"), "field \"a\" appears twice in a type");
         assert_eq!(shown(&"ARRAY<".repeat(100)), "type nested deeper than 64 levels");
     }
 

@@ -186,7 +186,7 @@ fn extremes_and_order_leave_out_nulls() {
     ];
     assert_eq!(
         results(&calls, &[0, 0, 0, 1], &columns, None),
-        ["-2.0 true 1.5 -2.0 {1: 2, 2: 1} [1, 1, 2]", "NULL NULL NULL NULL {3: 1} [3]"]
+        ["-2.0 true 1.5 -2.0 [{key: 1, value: 2}, {key: 2, value: 1}] [1, 1, 2]", "NULL NULL NULL NULL [{key: 3, value: 1}] [3]"]
     );
 }
 

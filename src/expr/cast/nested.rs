@@ -14,10 +14,11 @@ use crate::types::{DataType, Maps, RowField, TimeZone, TypeKind, build_maps};
 
 /// Casts nested values part by part.
 pub(super) fn cast(array: &ArrayRef, from: &DataType, to: &DataType, zone: TimeZone) -> Result<ArrayRef> {
-    // `absent`: how many parts are NULL because what they are in is.
-    let part = |array: &ArrayRef, from: &DataType, to: &DataType, absent: usize| {
-        let cast = Cast::new(from, to, CastMode::Strict)?.cast(array, zone)?;
-        if !to.nullable && from.nullable && cast.logical_null_count() > absent {
+    let part = |array: &ArrayRef, from: &DataType, to: &DataType| Cast::new(from, to, CastMode::Strict)?.cast(array, zone);
+    // As in Flink fields of a ROW are not looked at.
+    let element = |array: &ArrayRef, from: &DataType, to: &DataType| {
+        let cast = part(array, from, to)?;
+        if !to.nullable && from.nullable && cast.logical_null_count() > 0 {
             let message = format!("cannot cast NULL to {to}");
             return Err(Error::new(ErrorKind::InvalidCast, message).with_hint("TRY_CAST gives NULL instead of an error"));
         }
@@ -27,13 +28,13 @@ pub(super) fn cast(array: &ArrayRef, from: &DataType, to: &DataType, zone: TimeZ
         (TypeKind::Array(from), TypeKind::Array(to), ArrowType::List(field)) => {
             let array = only_shown(array)?;
             let list = array.as_list::<i32>();
-            let values = part(list.values(), from, to, 0)?;
+            let values = element(list.values(), from, to)?;
             Ok(Arc::new(ListArray::new(field, list.offsets().clone(), values, list.nulls().cloned())))
         }
         (TypeKind::Map(from_key, from_value), TypeKind::Map(to_key, to_value), _) => {
             let array = only_shown(array)?;
             let maps = Maps::of(&array);
-            let (keys, values) = (part(maps.keys(), from_key, to_key, 0)?, part(maps.values(), from_value, to_value, 0)?);
+            let (keys, values) = (element(maps.keys(), from_key, to_key)?, element(maps.values(), from_value, to_value)?);
             Ok(build_maps(maps.offsets().clone(), keys, values, maps.nulls().cloned())?)
         }
         (
@@ -43,7 +44,7 @@ pub(super) fn cast(array: &ArrayRef, from: &DataType, to: &DataType, zone: TimeZ
         ) => {
             let row = array.as_struct();
             let cast_field = |(index, (from, to)): (usize, (&RowField, &RowField))| {
-                part(&field_of(row, index)?, &from.data_type, &to.data_type, row.null_count())
+                part(&field_of(row, index)?, &from.data_type, &to.data_type)
             };
             let columns = from.iter().zip(to).enumerate().map(cast_field).collect::<Result<Vec<_>>>()?;
             if columns.is_empty() {

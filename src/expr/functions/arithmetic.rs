@@ -106,7 +106,11 @@ fn bind(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
             Operator::Modulo => a.modulo(b),
         };
         let args = vec![coerce(left, &a.kind()), coerce(right, &b.kind())];
-        return Ok(function.call(args, DataType::new(result.kind(), nullable)));
+        // A remainder of whole numbers is of the divisor's type.
+        let is_whole = operator == Operator::Modulo && a.scale == 0 && b.scale == 0;
+        let result = if is_whole { b } else { result };
+        let call = function.call(args, DataType::new(result.kind(), nullable));
+        return Ok(if is_whole { coerce(call, &r.kind) } else { call });
     }
     let result = common_number(&l.kind, &r.kind).unwrap_or_else(|| l.kind.clone());
     // Flink computes FLOAT with DOUBLE in the type of the first operand. A remainder is of the divisor's type.

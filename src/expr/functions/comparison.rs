@@ -16,9 +16,10 @@ use arrow::error::ArrowError;
 use super::args::{Rows, union_nulls};
 use super::builtin::{Builtin, any_nullable, coerce};
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::common_type::common_number;
 use crate::expr::compile::{boolean_scalar, map_array};
 use crate::expr::{CastMode, Datum, EvalContext, Expr, common_type, decimal};
-use crate::types::{DataType, Maps, TypeKind, VARCHAR_MAX, is_map};
+use crate::types::{DataType, Maps, TypeKind, VARCHAR_MAX, Value, is_map};
 
 const FORM: &str = "<COMPARABLE> = <COMPARABLE>";
 
@@ -71,14 +72,40 @@ impl Operator {
 
 fn bind_equality(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let args = comparable(function, args, true)?;
-    let data_type = DataType::new(TypeKind::Boolean, any_nullable(&args));
-    Ok(function.call(args, data_type))
+    Ok(of_itself(function, &args).unwrap_or_else(|| boolean_call(function, args)))
 }
 
 fn bind_order(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let args = comparable(function, args, false)?;
+    Ok(of_itself(function, &args).unwrap_or_else(|| boolean_call(function, args)))
+}
+
+fn boolean_call(function: &Builtin, args: Vec<Expr>) -> Expr {
     let data_type = DataType::new(TypeKind::Boolean, any_nullable(&args));
-    Ok(function.call(args, data_type))
+    function.call(args, data_type)
+}
+
+/// A column compared with itself: Flink's planner knows the answer, also for NaN and for maps with NULLs, which are not equal to
+/// themselves as rows come.
+fn of_itself(function: &Builtin, args: &[Expr]) -> Option<Expr> {
+    let [column @ Expr::Column { data_type, .. }, other] = args else { return None };
+    let may_differ = data_type.is_approximate()
+        || matches!(data_type.kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Row(_) | TypeKind::Structured(..));
+    if column != other || !may_differ {
+        return None;
+    }
+    let truth = DataType::new(TypeKind::Boolean, data_type.nullable);
+    let holds = Expr::literal(Value::Boolean(matches!(function.name, "=" | "<=" | ">=")), DataType::not_null(TypeKind::Boolean));
+    if !data_type.nullable {
+        return Some(holds);
+    }
+    let is_there = Expr::Call {
+        function: "IS NOT NULL".to_string(),
+        args: vec![column.clone()],
+        data_type: DataType::not_null(TypeKind::Boolean),
+    };
+    let null = Expr::literal(Value::Null, truth.clone());
+    Some(Expr::Case { branches: vec![(is_there, holds)], otherwise: Box::new(null), data_type: truth })
 }
 
 fn bind_distinct(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
@@ -103,7 +130,7 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
     let text_beside_number = (l.is_character() && r.is_numeric()) || (l.is_numeric() && r.is_character());
     if text_beside_number && !equality {
         // As in Flink the string is read as a number, and it fails if it is none; for `=` it is refused.
-        let kind = if l.is_character() { r.kind } else { l.kind };
+        let kind = beside_text(if l.is_character() { &r.kind } else { &l.kind });
         return Ok(vec![coerce(left, &kind), coerce(right, &kind)]);
     }
     if text_beside_number {
@@ -146,6 +173,15 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
     }
 }
 
+/// The kind as which a string beside a number of this kind is read: one with the digits of a BIGINT at least.
+fn beside_text(number: &TypeKind) -> TypeKind {
+    match number {
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int => TypeKind::BigInt,
+        kind @ TypeKind::Decimal(..) => common_number(kind, &TypeKind::BigInt).unwrap_or_else(|| kind.clone()),
+        kind => kind.clone(),
+    }
+}
+
 /// Both sides' kinds for comparing numbers: decimals keep their scales, integers beside them become decimals of scale 0.
 fn comparable_numbers(left: &TypeKind, right: &TypeKind, equality: bool) -> (TypeKind, TypeKind) {
     let is_decimal = |kind: &TypeKind| matches!(kind, TypeKind::Decimal(..));
@@ -155,7 +191,7 @@ fn comparable_numbers(left: &TypeKind, right: &TypeKind, equality: bool) -> (Typ
     let kind = match (left, right) {
         // Flink tests equality in the type of the left side, and order as DOUBLE.
         (TypeKind::Float, TypeKind::Double) | (TypeKind::Double, TypeKind::Float) if !equality => Some(TypeKind::Double),
-        _ => crate::expr::common_type::common_number(left, right),
+        _ => common_number(left, right),
     };
     let kind = kind.unwrap_or_else(|| left.clone());
     (kind.clone(), kind)

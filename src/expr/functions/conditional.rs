@@ -34,15 +34,38 @@ fn common(function: &Builtin, args: &[Expr], of: &[Expr]) -> Result<DataType> {
     common_type(&types).ok_or_else(|| function.mismatch(args))
 }
 
-/// The common type of all arguments as COALESCE, GREATEST and LEAST see it: a FLOAT and a DOUBLE are a DOUBLE.
+/// The common type of all arguments as COALESCE, GREATEST and LEAST see it: a FLOAT and a DOUBLE are a DOUBLE, a TIMESTAMP beside a
+/// TIMESTAMP_LTZ is one.
 fn merged(function: &Builtin, args: &[Expr]) -> Result<DataType> {
     let data_type = common(function, args, args)?;
+    let is_instant = args.iter().any(|arg| matches!(arg.data_type().kind, TypeKind::TimestampLtz(_)));
+    if let (TypeKind::Timestamp(precision), true) = (&data_type.kind, is_instant) {
+        return Ok(DataType::new(TypeKind::TimestampLtz(*precision), data_type.nullable));
+    }
     let is_double = args.iter().any(|arg| arg.data_type().kind == TypeKind::Double);
     Ok(if data_type.kind == TypeKind::Float && is_double {
         DataType::new(TypeKind::Double, data_type.nullable)
     } else {
         data_type
     })
+}
+
+/// The type of COALESCE, which goes by the kinds: of DATE or TIME and TIMESTAMP it is the former, of DECIMAL and then FLOAT it is FLOAT.
+fn coalesced(function: &Builtin, args: &[Expr]) -> Result<DataType> {
+    let kinds: Vec<TypeKind> = args.iter().map(|arg| arg.data_type().kind).filter(|kind| *kind != TypeKind::Null).collect();
+    let nullable = any_nullable(args);
+    let is_part = |kind: &TypeKind| matches!(kind, TypeKind::Date | TypeKind::Time(_));
+    if let Some(part) = kinds.iter().find(|kind| is_part(kind))
+        && kinds.iter().any(|kind| matches!(kind, TypeKind::Timestamp(_)))
+        && kinds.iter().all(|kind| matches!(kind, TypeKind::Timestamp(_)) || kind == part)
+    {
+        return Ok(DataType::new(part.clone(), nullable));
+    }
+    let is_float_at_last = kinds.last() == Some(&TypeKind::Float) && matches!(kinds.first(), Some(TypeKind::Decimal(..)));
+    if is_float_at_last && !kinds.contains(&TypeKind::Double) && args.iter().all(|arg| arg.data_type().is_numeric()) {
+        return Ok(DataType::new(TypeKind::Float, nullable));
+    }
+    merged(function, args)
 }
 
 fn is_not_null(expr: &Expr) -> Expr {
@@ -55,7 +78,7 @@ fn bind_coalesce(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.is_empty() {
         return Err(function.mismatch(&args));
     }
-    let data_type = merged(function, &args)?;
+    let data_type = coalesced(function, &args)?;
     let nullable = args.iter().all(|arg| arg.data_type().nullable);
     let data_type = data_type.with_nullable(nullable);
     let mut needed: Vec<Expr> = Vec::new();

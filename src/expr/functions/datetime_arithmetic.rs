@@ -1,15 +1,16 @@
 //! `+ - *` where a date, a time or an interval takes part.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{
     DataType as ArrowType, Date32Type, DurationMillisecondType, Int64Type, IntervalYearMonthType, Time32MillisecondType,
 };
 
 use super::arithmetic::{Operator, zip_values};
 use super::builtin::{Builtin, coerce};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
 use crate::expr::datetime::{MS_PER_DAY, add_months_to_days, add_months_to_ms};
 use crate::expr::values::{timestamp_units, timestamps_of_units};
@@ -22,6 +23,9 @@ pub(super) fn bind(function: &Builtin, operator: Operator, left: Expr, right: Ex
     let nullable = l.nullable || r.nullable;
     let result = match operator {
         Operator::Add | Operator::Subtract if l.is_interval() && l.kind == r.kind => l.kind.clone(),
+        // A time of day has no date to move.
+        Operator::Add | Operator::Subtract if is_time(&l.kind) && r.kind == TypeKind::IntervalYearMonth => return Ok(left),
+        Operator::Add if is_time(&r.kind) && l.kind == TypeKind::IntervalYearMonth => return Ok(right),
         Operator::Add | Operator::Subtract if l.is_datetime() && takes(&l.kind, &r.kind) => l.kind.clone(),
         Operator::Add if r.is_datetime() && takes(&r.kind, &l.kind) => return bind(function, operator, right, left),
         Operator::Subtract if l.is_timestamp() && r.is_timestamp() || l.kind == TypeKind::Date && r.kind == TypeKind::Date => {
@@ -42,9 +46,13 @@ pub(super) fn bind(function: &Builtin, operator: Operator, left: Expr, right: Ex
 fn takes(datetime: &TypeKind, interval: &TypeKind) -> bool {
     match interval {
         TypeKind::IntervalDayTime => true,
-        TypeKind::IntervalYearMonth => !matches!(datetime, TypeKind::Time(_)),
+        TypeKind::IntervalYearMonth => !is_time(datetime),
         _ => false,
     }
+}
+
+fn is_time(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Time(_))
 }
 
 /// The interval between two points in time, both brought to milliseconds.
@@ -108,17 +116,53 @@ pub(super) fn evaluate(left: &Datum, right: &Datum, data_type: &DataType, operat
 }
 
 fn move_timestamps(left: &Datum, right: &Datum, units_per_ms: i64, sign: i64, months: bool) -> Result<Int64Array> {
-    if months {
-        let add = |units: i64, months: i32| {
-            let (ms, rest) = (units.div_euclid(units_per_ms), units.rem_euclid(units_per_ms));
-            add_months_to_ms(ms, i64::from(months) * sign).wrapping_mul(units_per_ms).wrapping_add(rest)
-        };
-        return zip_values::<Int64Type, IntervalYearMonthType, Int64Type>(left, right, add);
+    // Nanoseconds of 64 bits end in the year 2262: what is beyond is an error, unless it stands where a value is NULL.
+    let overflow = Cell::new(false);
+    let noted = |moved: Option<i64>| {
+        overflow.set(overflow.get() | moved.is_none());
+        moved.unwrap_or_default()
+    };
+    let moved = if months {
+        let add = |units: i64, months: i32| add_months(units, i64::from(months) * sign, units_per_ms);
+        let moved =
+            zip_values::<Int64Type, IntervalYearMonthType, Int64Type>(left, right, |units, months| noted(add(units, months)))?;
+        if overflow.get() {
+            check_valid::<IntervalYearMonthType>(left, right, &moved, add)?;
+        }
+        moved
+    } else {
+        let add = |units: i64, ms: i64| units.checked_add(ms.checked_mul(units_per_ms * sign)?);
+        let moved = zip_values::<Int64Type, DurationMillisecondType, Int64Type>(left, right, |units, ms| noted(add(units, ms)))?;
+        if overflow.get() {
+            check_valid::<DurationMillisecondType>(left, right, &moved, add)?;
+        }
+        moved
+    };
+    Ok(moved)
+}
+
+fn add_months(units: i64, months: i64, units_per_ms: i64) -> Option<i64> {
+    let (ms, rest) = (units.div_euclid(units_per_ms), units.rem_euclid(units_per_ms));
+    add_months_to_ms(ms, months).checked_mul(units_per_ms)?.checked_add(rest)
+}
+
+/// Fails when a value that is there has left the range of its type.
+fn check_valid<T: ArrowPrimitiveType>(
+    left: &Datum,
+    right: &Datum,
+    moved: &Int64Array,
+    add: impl Fn(i64, T::Native) -> Option<i64>,
+) -> Result<()> {
+    let units: &PrimitiveArray<Int64Type> = left.array().as_primitive();
+    let distances: &PrimitiveArray<T> = right.array().as_primitive();
+    let at = |datum: &Datum, row: usize| if datum.is_scalar() { 0 } else { row };
+    for row in (0..moved.len()).filter(|row| moved.is_valid(*row)) {
+        if add(units.value(at(left, row)), distances.value(at(right, row))).is_none() {
+            return Err(Error::new(ErrorKind::NumericOutOfRange, "a TIMESTAMP is out of range")
+                .with_hint("one of 7 to 9 digits lies between 1677-09-21 and 2262-04-11; CAST it to TIMESTAMP(6) before"));
+        }
     }
-    let factor = units_per_ms * sign;
-    zip_values::<Int64Type, DurationMillisecondType, Int64Type>(left, right, |units, ms| {
-        units.wrapping_add(ms.wrapping_mul(factor))
-    })
+    Ok(())
 }
 
 fn as_units(datum: &Datum) -> Result<Datum> {

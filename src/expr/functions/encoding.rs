@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::cast::parse_double;
 use crate::expr::compile::map_array;
 use crate::expr::{Datum, EvalContext, Expr};
-use crate::types::{DataType, TypeKind, VARCHAR_MAX};
+use crate::types::{DataType, TypeKind, VARCHAR_MAX, Value};
 
 /// The functions of this file.
 pub(super) const FUNCTIONS: &[Builtin] = &[
@@ -65,9 +65,9 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
         |f, args| bind_with(f, args, &[Param::Text], 1, nullable_string),
         url_decode,
     ),
-    Builtin::new("IS_ALPHA", "IS_ALPHA(<STRING>)", bind_test, |args, _, _| test(args, is_alpha)),
-    Builtin::new("IS_DIGIT", "IS_DIGIT(<STRING>)", bind_test, |args, _, _| test(args, is_digit)),
-    Builtin::new("IS_DECIMAL", "IS_DECIMAL(<STRING>)", bind_test, |args, _, _| test(args, is_decimal)),
+    Builtin::new("IS_ALPHA", "IS_ALPHA(<STRING>)\nIS_ALPHA(<NUMERIC>)", bind_test, |args, _, _| test(args, is_alpha)),
+    Builtin::new("IS_DIGIT", "IS_DIGIT(<STRING>)\nIS_DIGIT(<NUMERIC>)", bind_test, |args, _, _| test(args, is_digit)),
+    Builtin::new("IS_DECIMAL", "IS_DECIMAL(<STRING>)\nIS_DECIMAL(<NUMERIC>)", bind_test, |args, _, _| test(args, is_decimal)),
 ];
 
 fn bind_hex(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
@@ -212,11 +212,10 @@ fn decode_bytes(bytes: &[u8], charset: Charset, out: &mut String) {
                 [0xfe, 0xff, rest @ ..] if mark => (rest, true),
                 _ => (bytes, big),
             };
-            let unit = |pair: &[u8]| {
-                let pair = [pair[0], pair.get(1).copied().unwrap_or_default()];
-                if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
-            };
-            out.extend(char::decode_utf16(bytes.chunks(2).map(unit)).map(|c| c.unwrap_or('\u{fffd}')));
+            let (pairs, rest) = bytes.as_chunks::<2>();
+            let units = pairs.iter().map(|pair| if big { u16::from_be_bytes(*pair) } else { u16::from_le_bytes(*pair) });
+            out.extend(char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')));
+            out.push_str(if rest.is_empty() { "" } else { "\u{fffd}" });
         }
     }
 }
@@ -289,6 +288,17 @@ fn decode_url(text: &str) -> Option<String> {
 }
 
 fn bind_test(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
+    if let [arg] = args.as_slice()
+        && arg.data_type().is_numeric()
+    {
+        // A number is known by its type, as in Flink also one that is NULL.
+        let holds = match function.name {
+            "IS_ALPHA" => false,
+            "IS_DIGIT" => arg.data_type().is_integer(),
+            _ => true,
+        };
+        return Ok(Expr::literal(Value::Boolean(holds), DataType::not_null(TypeKind::Boolean)));
+    }
     bind_with(function, args, &[Param::Text], 1, |_| DataType::not_null(TypeKind::Boolean))
 }
 

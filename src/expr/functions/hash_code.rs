@@ -39,7 +39,7 @@ fn hash_code(args: &[Datum], _: &DataType, _: &EvalContext) -> Result<Datum> {
         Ok(Arc::new(match array.data_type() {
             ArrowType::Utf8View => each(&|row| of_text(array.as_string_view().value(row))),
             ArrowType::Boolean => each(&|row| if array.as_boolean().value(row) { 1231 } else { 1237 }),
-            ArrowType::Int8 => each(&|row| of_long(number::<Int8Type>(array, row).into())),
+            ArrowType::Int8 => each(&|row| number::<Int8Type>(array, row).into()),
             ArrowType::Int16 => each(&|row| number::<Int16Type>(array, row).into()),
             ArrowType::Int32 => each(&|row| number::<Int32Type>(array, row)),
             ArrowType::Int64 => each(&|row| of_long(number::<Int64Type>(array, row))),

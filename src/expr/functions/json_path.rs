@@ -159,10 +159,15 @@ fn bind_value(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         TypeKind::Boolean | TypeKind::Int | TypeKind::Double => wanted.clone(),
         _ => return Err(returning_error(function, &returning.data_type())),
     };
-    let defaults = [empty_default, error_default].map(|default| coerce(default.clone(), &kind));
+    // What cannot be a default of the type is NULL.
+    let defaults = [empty_default, error_default].map(|default| match default.data_type().is_character() {
+        true if kind != TypeKind::Varchar(VARCHAR_MAX) => super::time_shift::try_cast(default.clone(), kind.clone()),
+        _ => coerce(default.clone(), &kind),
+    });
     let [empty_default, error_default] = defaults;
     let args = vec![text, path, on_empty.clone(), empty_default, on_error.clone(), error_default];
-    Ok(coerce(function.call(args, DataType::nullable(kind)), &wanted))
+    // As in Flink the length that RETURNING names cuts nothing.
+    Ok(function.call(args, DataType::nullable(wanted)))
 }
 
 /// Writes found values as one of the types that RETURNING takes.
@@ -298,6 +303,7 @@ fn bind_query(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
             .with_hint("write EMPTY ARRAY or NULL"));
     }
     let args = vec![text, path, wrapper.clone(), on_empty.clone(), on_error.clone()];
+    let kind = if is_list { kind } else { wanted.clone() };
     Ok(coerce(function.call(args, DataType::nullable(kind)), &wanted))
 }
 

@@ -139,12 +139,19 @@ fn invalid(message: String, hint: &str) -> Error {
     Error::new(ErrorKind::InvalidArgument, message).with_hint(hint)
 }
 
+/// Whether a character is the one that is expected; `_` is any that ends no line, as in Flink.
+fn fits(expected: Option<char>, c: char) -> bool {
+    match expected {
+        Some(expected) => expected == c,
+        None => !matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}'),
+    }
+}
+
 /// The rest of the text after the piece, if the text starts with it.
 fn strip_piece<'t>(text: &'t str, piece: &Piece) -> Option<&'t str> {
     let mut characters = text.chars();
     for expected in piece {
-        let c = characters.next()?;
-        if expected.is_some_and(|expected| expected != c) {
+        if !fits(*expected, characters.next()?) {
             return None;
         }
     }
@@ -170,7 +177,7 @@ fn match_pieces(text: &str, pieces: &[Piece]) -> bool {
         }
     }
     let mut end = text.chars();
-    last.iter().rev().all(|expected| end.next_back().is_some_and(|c| expected.is_none_or(|expected| expected == c)))
+    last.iter().rev().all(|expected| end.next_back().is_some_and(|c| fits(*expected, c)))
 }
 
 #[cfg(test)]
@@ -188,7 +195,7 @@ mod tests {
         hits.iter().for_each(|(text, pattern)| assert!(like(text, pattern, None), "{text} {pattern}"));
         let more = [("abcxxxdef", "abc%def"), ("äbc", "_b_"), ("aab", "%a_"), ("abab", "%ab"), ("xaybz", "%a%b%")];
         more.iter().for_each(|(text, pattern)| assert!(like(text, pattern, None), "{text} {pattern}"));
-        let misses = [("abc", "b%"), ("abc", "%b"), ("abc", "abcd"), ("a", "_a"), ("ab", "a%b_"), ("a", "a%a")];
+        let misses = [("\n", "_"), ("abc", "b%"), ("abc", "%b"), ("abc", "abcd"), ("a", "_a"), ("ab", "a%b_"), ("a", "a%a")];
         misses.iter().for_each(|(text, pattern)| assert!(!like(text, pattern, None), "{text} {pattern}"));
     }
 

@@ -57,7 +57,13 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("ABS", "ABS(<NUMERIC>)", bind_same, |args, _, _| {
         map_numbers(args, Same { integer: i64::wrapping_abs, decimal: |n, _| n.abs(), float: f64::abs })
     }),
-    Builtin::new("SIGN", "SIGN(<NUMERIC>)", bind_same, |args, _, _| {
+    Builtin::new("SIGN", "SIGN(<NUMERIC>)", bind_same, |args, data_type, _| {
+        // 1 is no value of a type without digits before the point.
+        if let TypeKind::Decimal(precision, scale) = data_type.kind
+            && precision == scale
+        {
+            return map_array(args[0].clone(), |array| Ok(arrow::array::new_null_array(array.data_type(), array.len())));
+        }
         map_numbers(args, Same { integer: i64::signum, decimal: |n, unit| n.signum() * unit, float: sign })
     }),
     Builtin::new("ROUND", "ROUND(<NUMERIC> [, <INT>])", bind_round, |args, data_type, context| {

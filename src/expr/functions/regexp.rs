@@ -14,7 +14,6 @@ use hashbrown::HashMap;
 use super::args::{Numbers, Rows, Text, build_booleans, build_numbers, build_slices, build_text};
 use super::builtin::Param::Int;
 use super::builtin::{Builtin, Param, bind_with, by_args, nullable_string, string_by_args};
-use super::characters::index_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::java_regex::{JavaRegex, Places, Problem};
 use crate::expr::{Datum, EvalContext, Expr};
@@ -78,7 +77,9 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
             let (text, pattern) = (Text::of(&args[0]), Text::of(&args[1]));
             build_numbers::<Int32Type>(args, context, |row| {
                 let (text, pattern) = (text.get(row)?, pattern.get(row)?);
-                Some(regex.get(pattern)?.find_at(text, 0).map_or(0, |(start, _)| index_of(text, start) as i32 + 1))
+                // Places are counted as Java counts: a character beyond U+FFFF is two.
+                let place = |start: usize| text[..start].encode_utf16().count() as i32 + 1;
+                Some(regex.get(pattern)?.find_at(text, 0).map_or(0, |(start, _)| place(start)))
             })
         })
     })
@@ -241,7 +242,7 @@ fn replace(args: &[Datum], context: &EvalContext, patterns: &Patterns) -> Result
     build_text(args, context, |row, out| {
         let (text, pattern, by) = (text.get(row)?, pattern.get(row)?, by.get(row)?);
         let mut rest = 0;
-        for (start, end) in patterns.get_valid(pattern)?.all_matches(text) {
+        for (start, end) in patterns.get(pattern)?.all_matches(text) {
             out.push_str(&text[rest..start]);
             out.push_str(by);
             rest = end;
@@ -272,6 +273,18 @@ fn similar(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum>
 
 /// The regular expression that matches what the pattern of a SIMILAR TO does.
 fn similar_to_regex(pattern: &str, escape: Option<&str>) -> String {
+    // The classes of characters of the standard, which stand within brackets.
+    const CLASSES: [(&str, &str); 8] = [
+        ("[:ALPHA:]", "\\p{Alpha}"),
+        ("[:alpha:]", "\\p{Alpha}"),
+        ("[:UPPER:]", "\\p{Upper}"),
+        ("[:LOWER:]", "\\p{Lower}"),
+        ("[:DIGIT:]", "\\d"),
+        ("[:ALNUM:]", "\\p{Alnum}"),
+        ("[:SPACE:]", " "),
+        ("[:WHITESPACE:]", "\\s"),
+    ];
+    let pattern = CLASSES.iter().fold(pattern.to_string(), |pattern, (class, regex)| pattern.replace(class, regex));
     let escape = escape.and_then(|escape| escape.chars().next());
     let mut regex = String::from("^(?:(?:");
     let mut characters = pattern.chars();
@@ -314,6 +327,7 @@ mod tests {
             |text: &str, pattern: &str, escape| JavaRegex::new(&similar_to_regex(pattern, escape)).unwrap().is_match(text);
         assert!(similar("This is a test String.", "This (is)? a (test)+ Strin_*", None));
         assert!(similar("*_This", "&*&_%", Some("&")));
+        assert!(similar("ab1", "[[:ALPHA:]]+[[:DIGIT:]]", None));
         assert!(similar("b", "a|b", None));
         assert!(!similar("ab", "a|b", None));
         assert!(similar("(x)", "!(x!)", Some("!")));

@@ -49,8 +49,13 @@ const FAMILIES: &[&[Builtin]] = &[
 ];
 
 /// Other names: alias and function.
-const ALIASES: &[(&str, &str)] =
-    &[("MOD", "%"), ("CHARACTER_LENGTH", "CHAR_LENGTH"), ("SUBSTR", "SUBSTRING"), ("CEILING", "CEIL")];
+const ALIASES: &[(&str, &str)] = &[
+    ("MOD", "%"),
+    ("CHARACTER_LENGTH", "CHAR_LENGTH"),
+    ("SUBSTR", "SUBSTRING"),
+    ("CEILING", "CEIL"),
+    ("TRANSLATE3", "TRANSLATE"),
+];
 
 /// All built-in functions, scalar and aggregate.
 pub fn builtin_functions() -> FunctionRegistry {

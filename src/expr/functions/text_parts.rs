@@ -128,7 +128,8 @@ fn locate(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Datum> 
     build_numbers::<Int32Type>(args, context, |row| {
         let (part, text) = (part.get(row)?, text.get(row)?);
         let from = from.as_ref().map_or(Some(1), |from| from.get(row))?;
-        let start = byte_of(text, (from.max(1) - 1) as usize);
+        // The least number wraps around, as in Java.
+        let start = byte_of(text, from.wrapping_sub(1).max(0) as usize);
         let found = text[start..].find(part);
         Some(found.map_or(0, |at| index_of(text, start + at) as i32 + 1))
     })

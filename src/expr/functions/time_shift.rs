@@ -46,6 +46,8 @@ fn bind_add(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     }
     let value = match (&given.kind, unit.is_time_of_day()) {
         (TypeKind::Date, true) => coerce(value, &TypeKind::Timestamp(6)),
+        (TypeKind::Timestamp(0..3), _) if unit == Unit::Millisecond => coerce(value, &TypeKind::Timestamp(3)),
+        (TypeKind::TimestampLtz(0..3), _) if unit == Unit::Millisecond => coerce(value, &TypeKind::TimestampLtz(3)),
         _ => value,
     };
     let call = |name: &str, args, data_type| Expr::Call { function: name.to_string(), args, data_type };

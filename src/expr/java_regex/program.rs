@@ -83,12 +83,12 @@ impl Program {
                 self.write(node)?;
                 self.push(Op::Save(2 * group + 1))?;
             }
-            Node::Atomic(node) => self.part(|end| Op::Atomic(end), |program| program.write(node))?,
+            Node::Atomic(node) => self.part(Op::Atomic, |program| program.write(node))?,
             Node::Look { node, behind, negative } => {
                 self.part(|end| Op::Look { end, behind: *behind, negative: *negative }, |program| program.write(node))?;
             }
             Node::Repeat { node, least, most, kind: Greed::Possessive } => {
-                self.part(|end| Op::Atomic(end), |program| program.repeat(node, *least, *most, false))?;
+                self.part(Op::Atomic, |program| program.repeat(node, *least, *most, false))?;
             }
             Node::Repeat { node, least, most, kind } => self.repeat(node, *least, *most, *kind == Greed::Lazy)?,
             Node::Back { group, any_case } => {

@@ -10,7 +10,17 @@ pub fn write_double(out: &mut String, value: f64) {
         return write_special(out, value);
     }
     let mut buffer = Scratch::new();
-    write!(buffer, "{value:e}").expect("a float has at most 24 characters");
+    match long_digits(value, 53) {
+        Some((digits, exponent)) => write!(buffer, "{}", Digits(digits, exponent, value < 0.0)),
+        None => write!(buffer, "{value:e}"),
+    }
+    .expect("a float has at most 24 characters");
+    // Of one digit Java makes two, the closest ones: 4.9E-324.
+    if !buffer.text().contains('.') && value != 0.0 {
+        let mut longer = Scratch::new();
+        write!(longer, "{value:.1e}").expect("a float has at most 24 characters");
+        buffer = if longer.text().contains(".0") { buffer } else { longer };
+    }
     write_java(out, buffer.text());
 }
 
@@ -20,8 +30,48 @@ pub fn write_float(out: &mut String, value: f32) {
         return write_special(out, value.into());
     }
     let mut buffer = Scratch::new();
-    write!(buffer, "{value:e}").expect("a float has at most 24 characters");
+    match long_digits(value.into(), 24) {
+        Some((digits, exponent)) => write!(buffer, "{}", Digits(digits, exponent, value < 0.0)),
+        None => write!(buffer, "{value:e}"),
+    }
+    .expect("a float has at most 24 characters");
+    if !buffer.text().contains('.') && value != 0.0 {
+        let mut longer = Scratch::new();
+        write!(longer, "{value:.1e}").expect("a float has at most 24 characters");
+        buffer = if longer.text().contains(".0") { buffer } else { longer };
+    }
     write_java(out, buffer.text());
+}
+
+/// The digits that Java up to 18 gives a whole number that is longer than the mantissa: not the fewest, but all that are certain; and
+/// the power of ten of the first.
+fn long_digits(value: f64, mantissa_bits: i32) -> Option<(u64, i32)> {
+    let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    if exponent <= mantissa_bits || exponent > 62 {
+        return None;
+    }
+    // So many decimal digits lie below the last bit.
+    let uncertain = ((f64::from(exponent - mantissa_bits - 1)) * std::f64::consts::LOG10_2) as u32;
+    let unit = 10_u64.pow(uncertain);
+    let whole = value.abs() as u64;
+    let mut digits = whole / unit + u64::from(uncertain > 0 && whole % unit >= unit / 2);
+    let power = uncertain as i32 + digits.ilog10() as i32;
+    while digits.is_multiple_of(10) {
+        digits /= 10;
+    }
+    Some((digits, power))
+}
+
+/// `1.25e3` of the digits 125 and the power 3.
+struct Digits(u64, i32, bool);
+
+impl std::fmt::Display for Digits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Digits(digits, power, is_negative) = self;
+        let digits = digits.to_string();
+        let (first, rest) = digits.split_at(1);
+        write!(f, "{}{first}{}{rest}e{power}", if *is_negative { "-" } else { "" }, if rest.is_empty() { "" } else { "." })
+    }
 }
 
 fn write_special(out: &mut String, value: f64) {
@@ -157,6 +207,11 @@ mod tests {
             (-123.456, "-123.456"),
             (-0.0, "-0.0"),
             (f64::MAX, "1.7976931348623157E308"),
+            (f64::from_bits(1), "4.9E-324"),
+            (1_152_921_504_606_846_976.0, "1.15292150460684698E18"),
+            (-9_007_199_254_740_992.0, "-9.007199254740992E15"),
+            (1e17, "1.0E17"),
+            (1e23, "1.0E23"),
             (f64::NEG_INFINITY, "-Infinity"),
         ];
         for (value, expected) in cases {

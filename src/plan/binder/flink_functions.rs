@@ -1,7 +1,7 @@
 //! Functions that Flink has and Flott has not yet: named in queries, they are refused as not supported rather than as unknown.
 
 /// Their names, sorted.
-const MISSING: &[&str] = &["GROUPING", "GROUPING_ID", "GROUP_ID", "OBJECT_OF", "OBJECT_UPDATE", "SOURCE_WATERMARK"];
+const MISSING: &[&str] = &["GROUPING", "GROUPING_ID", "GROUP_ID", "SOURCE_WATERMARK"];
 
 /// Whether Flink has a function of this name that Flott has not.
 pub(super) fn is_missing(name: &str) -> bool {

@@ -32,7 +32,7 @@ pub(super) fn bind_value(literal: &ValueWithSpan) -> Result<Expr> {
 
 /// A string literal.
 pub(super) fn string(text: &str) -> Expr {
-    let length = u32::try_from(text.chars().count()).unwrap_or(crate::types::VARCHAR_MAX);
+    let length = u32::try_from(text.encode_utf16().count()).unwrap_or(crate::types::VARCHAR_MAX);
     Expr::literal(Value::String(text.to_string()), DataType::not_null(TypeKind::Char(length)))
 }
 

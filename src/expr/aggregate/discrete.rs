@@ -35,7 +35,7 @@ impl Discrete {
     /// Of values of this type.
     pub(super) fn new(value_type: DataType, choice: Choice, descending: bool) -> Result<Self> {
         // NULLs do not come in, and the result is chosen here.
-        let values = Multiset::new(value_type.clone(), value_type, MultisetResult::Min)?;
+        let values = Multiset::new(value_type, MultisetResult::Min)?;
         Ok(Discrete { values, choice, descending, shares: Vec::new() })
     }
 

@@ -195,7 +195,7 @@ fn bind_to_instant(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let instant = |precision: u8| DataType::nullable(TypeKind::TimestampLtz(precision.max(3)));
     if !numeric {
         let pattern = match args.get(1).and_then(literal_text) {
-            Some(text) => Pattern::parse(text).ok(),
+            Some(text) => Some(Pattern::parse(text)?),
             None => None,
         };
         let precision = pattern.map_or(0, |pattern| pattern.fraction_digits().min(9) as u8);

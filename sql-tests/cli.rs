@@ -273,6 +273,10 @@ fn an_empty_result_of_windows_says_why() {
         "",
         "all 1 row(s) that came to WindowAggregate[3] were late, the latest by 1 s",
     );
+    let by_the_clock = "SELECT COUNT(*) AS p FROM (SELECT *, PROCTIME() AS pt FROM bids) GROUP BY TUMBLE(pt, INTERVAL '40' DAY)";
+    let dropped =
+        "notice: the result is empty: 5 row(s) came to WindowAggregate[3], and the input ended before the clock had passed";
+    check(&["-e", &over_bids(by_the_clock)], 0, "p\n", dropped);
     let plain = "SELECT price FROM bids WHERE price > 99";
     check(&["-e", &over_bids(plain)], 0, "price\n", "");
 }

@@ -159,9 +159,9 @@ pub(super) fn tell_end(metrics: &JobMetrics, rows: Option<u64>) {
     if let Some(late) = silence::late_rows(metrics) {
         talk!("notice: {late}");
     }
-    // A query that looks at event time, and has nothing to show for it. What a restored one gave before is not known.
+    // A query that looks at event time or the clock, and has nothing to show for it. What a restored one gave before is not known.
     if metrics.started_from.is_none()
-        && silence::waits(metrics)
+        && silence::holds_rows(metrics)
         && rows.map_or_else(|| silence::is_silent(metrics), |rows| rows == 0)
     {
         silence::reasons(metrics, Situation::Empty).iter().for_each(|reason| talk!("notice: the result is empty: {reason}"));

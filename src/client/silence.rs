@@ -31,21 +31,22 @@ pub(super) fn reasons(metrics: &JobMetrics, situation: Situation) -> Vec<String>
             format!("no row has come yet from {tables}")
         }];
     }
-    let mut reasons: Vec<String> = waiting(metrics).filter_map(|operator| reason_of(operator, metrics, situation)).collect();
+    let told = holding(metrics).filter(|operator| operator.waits_for_event_time || situation == Situation::Empty);
+    let mut reasons: Vec<String> = told.filter_map(|operator| reason_of(operator, metrics, situation)).collect();
     if !ended && waiting(metrics).next().is_some() {
         reasons.extend(who_holds_back(metrics));
     }
     reasons
 }
 
-/// Whether the job waits for event time.
-pub(super) fn waits(metrics: &JobMetrics) -> bool {
-    waiting(metrics).next().is_some()
+/// Whether there is what waits for event time or for the clock.
+pub(super) fn holds_rows(metrics: &JobMetrics) -> bool {
+    holding(metrics).next().is_some()
 }
 
-/// Whether what waits for event time has given nothing yet.
+/// Whether it has given nothing.
 pub(super) fn is_silent(metrics: &JobMetrics) -> bool {
-    waiting(metrics).all(|operator| operator.rows_out == 0)
+    holding(metrics).all(|operator| operator.rows_out == 0)
 }
 
 /// Rows that have left the operators which wait for event time; of a job without any, rows that were read.
@@ -99,6 +100,11 @@ fn waiting(metrics: &JobMetrics) -> impl Iterator<Item = &OperatorMetricsSnapsho
     operators(metrics).filter(|operator| operator.waits_for_event_time)
 }
 
+/// What waits for event time or for the clock.
+fn holding(metrics: &JobMetrics) -> impl Iterator<Item = &OperatorMetricsSnapshot> {
+    operators(metrics).filter(|operator| operator.waits_for_event_time || operator.waits_for_clock)
+}
+
 fn reason_of(operator: &OperatorMetricsSnapshot, metrics: &JobMetrics, situation: Situation) -> Option<String> {
     let OperatorMetricsSnapshot { name, rows_in, rows_out, late_rows, .. } = operator;
     if *rows_in == 0 {
@@ -110,6 +116,12 @@ fn reason_of(operator: &OperatorMetricsSnapshot, metrics: &JobMetrics, situation
         return Some(format!(
             "all {rows_in} row(s) that came to {name} were late, the latest by {latest}: the watermark had passed them; a WATERMARK \
              with a longer delay waits for such rows"
+        ));
+    }
+    if operator.waits_for_clock && *rows_out == 0 {
+        return Some(format!(
+            "{rows_in} row(s) came to {name}, and the input ended before the clock had passed what they wait for: on processing time \
+             such rows are dropped; take a rowtime, a column with a WATERMARK, for data that ends"
         ));
     }
     if situation == Situation::Empty {

@@ -91,6 +91,8 @@ pub struct OperatorMetrics {
     pub watermark: Watermarked,
     /// Whether it waits for event time.
     pub waits_for_event_time: bool,
+    /// Whether it waits for the clock.
+    pub waits_for_clock: bool,
     /// Of a source that has splits: what it tells of them.
     pub source: Option<SourceMetrics>,
     /// Records that a format could not read and was told to skip.
@@ -108,6 +110,11 @@ impl OperatorMetrics {
             OperatorSpec::Source(spec) => Some(SourceMetrics::new(spec)),
             _ => None,
         };
-        OperatorMetrics { waits_for_event_time: spec.waits_for_event_time(), source, ..OperatorMetrics::default() }
+        OperatorMetrics {
+            waits_for_event_time: spec.waits_for_event_time(),
+            waits_for_clock: spec.waits_for_clock(),
+            source,
+            ..OperatorMetrics::default()
+        }
     }
 }

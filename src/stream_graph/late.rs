@@ -1,6 +1,6 @@
-//! Which operators wait for event time, and which of their inputs lose the rows that come too late for it.
+//! Which operators wait for event time or for the clock, and which of their inputs lose the rows that come too late for it.
 
-use super::{LateOutput, OperatorSpec, OverStrategy, RankStrategy, WindowSource};
+use super::{FrameBound, FrameUnit, LateOutput, OperatorSpec, OverFrame, OverStrategy, RankStrategy, WindowSource};
 use crate::types::{DataType, InputNumber, Schema, TypeKind};
 
 impl OperatorSpec {
@@ -20,6 +20,21 @@ impl OperatorSpec {
                 RankStrategy::Window { .. } => spec.rank.window.as_ref().is_some_and(|window| !window.time_type.is_proctime()),
                 _ => false,
             },
+            _ => false,
+        }
+    }
+
+    /// Whether the operator holds rows back until the clock has come far enough, and drops them when its input ends before that.
+    pub fn waits_for_clock(&self) -> bool {
+        match self {
+            OperatorSpec::WindowAggregate(spec) => window_time(&spec.window).is_proctime(),
+            OperatorSpec::WindowTableFunction(spec) => spec.kind.is_session() && spec.time_type.is_proctime(),
+            OperatorSpec::OverAggregate(spec) => {
+                let looks_back =
+                    |frame: &OverFrame| frame.unit == FrameUnit::Range && matches!(frame.start, FrameBound::Preceding(_));
+                spec.strategy == OverStrategy::ProcessingTime && spec.over.calls.iter().any(|call| looks_back(&call.frame))
+            }
+            OperatorSpec::Rank(spec) => spec.rank.window.as_ref().is_some_and(|window| window.time_type.is_proctime()),
             _ => false,
         }
     }

@@ -108,6 +108,8 @@ pub struct OperatorMetricsSnapshot {
     pub watermark: i64,
     /// Whether it waits for event time.
     pub waits_for_event_time: bool,
+    /// Whether it waits for the clock.
+    pub waits_for_clock: bool,
     /// Of a source that has splits: how far each was read.
     pub source: Option<SourceSnapshot>,
     /// Records that were skipped.
@@ -160,6 +162,7 @@ fn operator_snapshot((operator, name, metrics): &(OperatorId, String, Arc<Operat
         lateness_ms_max: metrics.lateness_ms_max.load(Relaxed),
         watermark: metrics.watermark.get(),
         waits_for_event_time: metrics.waits_for_event_time,
+        waits_for_clock: metrics.waits_for_clock,
         source: metrics.source.as_ref().map(SourceMetrics::snapshot),
         skipped_records: metrics.skipped_records.load(Relaxed),
         dropped_rows: metrics.dropped_rows.load(Relaxed),

@@ -2,7 +2,7 @@
 //!
 //! Every frame gets a group of accumulators, and the rows of all frames are added at once. Frames without a start begin with the last
 //! [mark](Marks) before their end. Where the state of a group can be large (all its values, say), those frames are run through row by
-//! row instead.
+//! row instead. Counts, whole sums and extremes are [swept](Sweep), where that looks at fewer rows.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub(super) struct Fold {
     pub(super) calls: Vec<usize>,
     work: AggregateSet,
     used: Vec<usize>,
-    /// Where frames have a start and all calls can be swept, how each is.
+    /// Where all calls can be swept, how each is.
     sweeps: Option<Vec<(Sweep, AggregateCall)>>,
     /// Where frames have no start and states are small.
     pub(super) marks: Option<Marks>,
@@ -89,7 +89,7 @@ impl Fold {
         let work = set()?;
         let sweeps = calls.iter().map(|call| Some((Sweep::of(call)?, call.clone()))).collect::<Option<Vec<_>>>();
         Ok(Fold {
-            sweeps: sweeps.filter(|_| !from_start),
+            sweeps,
             frame,
             calls: numbers,
             used: work.input_columns(),
@@ -110,7 +110,7 @@ impl Fold {
         if self.from_start && self.marks.is_none() {
             return self.run_through(rows, frames);
         }
-        if let Some(sweeps) = &self.sweeps {
+        if let Some(sweeps) = self.sweeps.as_ref().filter(|_| !self.from_start || sweeping_pays(rows, frames)) {
             return sweep_all(sweeps, &self.used, rows, frames);
         }
         self.extend_marks(rows, frames)?;
@@ -305,6 +305,14 @@ fn at_places(used: &[usize], fetched: Vec<ArrayRef>, num_rows: usize) -> Vec<Arr
     let mut columns = vec![unread; used.last().map_or(0, |last| last + 1)];
     used.iter().zip(fetched).for_each(|(column, values)| columns[*column] = values);
     columns
+}
+
+/// Whether frames without a start are better swept from the first row of their partition than begun with marks, from which on half a
+/// step of rows is added for each frame.
+fn sweeping_pays<K: RankKey>(rows: &SectionRows<'_, K>, frames: &[(usize, usize)]) -> bool {
+    let last =
+        |(section, start): (Section, usize)| frames[start..start + section.to - section.from].last().map_or(0, |(_, to)| *to);
+    rows.iter().map(last).sum::<usize>() <= rows.len() * (STEP / 2)
 }
 
 /// The results of all calls, each stretch of rows swept once.

@@ -252,11 +252,12 @@ async fn a_directory_that_cannot_hold_checkpoints_is_refused_at_once() {
     let settings = [("execution.checkpointing.interval", "1 h"), ("execution.checkpointing.dir", "new/below")];
     let session = session(folder.path(), &settings, &Slowly::default()).await;
     session.query("SELECT k FROM t").await.unwrap().collect_text().await.unwrap();
-    let below = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    session.shutdown().await;
+    let below =
+        |path: &Path| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     let left: Vec<_> =
         below(&folder.path().join("new/below")).iter().flat_map(|job| below(job)).filter(|path| path.is_file()).collect();
     assert!(left.is_empty(), "{left:?} is left of the trial");
-    session.shutdown().await;
 }
 
 #[tokio::test]

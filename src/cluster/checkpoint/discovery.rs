@@ -177,7 +177,7 @@ mod tests {
     /// A directory with a checkpoint of job "whole", and one of job "torn" that cannot be read.
     fn stores(is_owner_known: bool) -> LocalStores {
         let stores = LocalStores::default();
-        let store = CheckpointStore::create(&stores, "memory://d").unwrap();
+        let store = CheckpointStore::create(&stores, "memory://c/d").unwrap();
         write_manifest(&store, "1/chk-3", &Manifest { name: "whole".to_string(), ..manifest() }).unwrap();
         store.put("2/chk-3/_metadata", "half of").unwrap();
         if is_owner_known {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn start(stores: &LocalStores, name: &str) -> String {
-        match find_restore(stores, "memory://d", &graph(name), 0, true) {
+        match find_restore(stores, "memory://c/d", &graph(name), 0, true) {
             Ok(start) => start.restore.checkpoint().map_or("anew".to_string(), |checkpoint| checkpoint.directory.clone()),
             Err(error) => error.message().to_string(),
         }
@@ -196,16 +196,16 @@ mod tests {
     #[test]
     fn what_cannot_be_read_concerns_its_job_alone() {
         let stores = stores(true);
-        assert_eq!(start(&stores, "whole"), "memory://d/1/chk-3");
+        assert_eq!(start(&stores, "whole"), "memory://c/d/1/chk-3");
         assert_eq!(start(&stores, "other"), "anew");
-        let refused = "job 'torn' cannot start: 'memory://d/2/chk-3/_metadata' is no manifest of a checkpoint";
+        let refused = "job 'torn' cannot start: 'memory://c/d/2/chk-3/_metadata' is no manifest of a checkpoint";
         assert_eq!(start(&stores, "torn"), refused);
     }
 
     #[test]
     fn where_its_job_is_not_known_it_may_be_any_that_has_no_other_checkpoint() {
         let stores = stores(false);
-        assert_eq!(start(&stores, "whole"), "memory://d/1/chk-3");
+        assert_eq!(start(&stores, "whole"), "memory://c/d/1/chk-3");
         assert!(start(&stores, "other").starts_with("job 'other' cannot start: "));
     }
 }

@@ -167,12 +167,14 @@ impl JobMaster {
         main.run_blocking(
             move || {
                 let stores = &*environment.stores;
+                if writes {
+                    location.check(stores)?;
+                }
                 let mut start = JobStart::default();
                 if !path.is_empty() {
                     start = find_restore(stores, &path, &graph, ordinal, ignore_unclaimed)?;
                 }
                 if writes && location.is_durable() {
-                    location.check(stores)?;
                     start.locks.push(Owner::here(&graph, ordinal).hold(stores, &location.job_directory())?);
                 }
                 Ok(start)

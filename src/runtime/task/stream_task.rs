@@ -373,7 +373,7 @@ impl Work {
                 break;
             }
             progress = match &self.source {
-                Some(_) => self.poll_source(&mut context, subtask)?,
+                Some(_) => self.poll_source(&mut context, &**clock, subtask)?,
                 None => self.poll_input(&**clock, metrics)?,
             };
             if !matches!(progress, Progress::More) {
@@ -404,7 +404,7 @@ impl Work {
             }
             InputEvent::Watermark(watermark) => self.chain.watermark(watermark)?,
             InputEvent::Status(status) => self.chain.watermark_status(status)?,
-            InputEvent::Aligned(element) => self.align(element)?,
+            InputEvent::Aligned(element) => self.align(element, clock)?,
             InputEvent::LatencyMarker(sent) => {
                 metrics.latency.record(sent, clock.monotonic_nanos());
                 self.chain.control(StreamElement::LatencyMarker(sent))?;
@@ -427,9 +427,9 @@ impl Work {
     }
 
     /// A flush or barrier has come on all channels.
-    fn align(&mut self, element: Aligned) -> Result<()> {
+    fn align(&mut self, element: Aligned, clock: &dyn Clock) -> Result<()> {
         match element {
-            Aligned::Flush(id) => self.flush(id),
+            Aligned::Flush(id) => self.flush(id, clock),
             Aligned::Barrier(barrier) => self.barrier(barrier),
         }
     }
@@ -454,14 +454,16 @@ impl Work {
         Ok(())
     }
 
-    /// Passes the chain, then tells whoever waits for it.
-    fn flush(&mut self, id: FlushId) -> Result<()> {
+    /// Passes the chain, then tells whoever waits for it. What the clock has made due goes before it, also when the clock was moved since
+    /// this step of the task began: who moves it and flushes then sees what has come of that.
+    fn flush(&mut self, id: FlushId, clock: &dyn Clock) -> Result<()> {
+        self.chain.process_time(clock.now_ms())?;
         self.chain.flush(id)?;
         self.flushed.send_replace(Some(id));
         Ok(())
     }
 
-    fn poll_source(&mut self, context: &mut Context<'_>, subtask: SubtaskIndex) -> Result<Progress> {
+    fn poll_source(&mut self, context: &mut Context<'_>, clock: &dyn Clock, subtask: SubtaskIndex) -> Result<Progress> {
         let source = self.source.as_mut().expect("asked of source tasks only");
         if source.starved {
             return Ok(Progress::Wait(Waiting::Idle));
@@ -476,7 +478,7 @@ impl Work {
                     Ok(Progress::More)
                 }
                 SourceStatus::Flush(id) => {
-                    self.flush(id)?;
+                    self.flush(id, clock)?;
                     Ok(Progress::More)
                 }
                 SourceStatus::End => {

@@ -43,7 +43,7 @@ impl InSet {
             TypeKind::Boolean => {
                 Members::Booleans { yes: list.contains(&Value::Boolean(true)), no: list.contains(&Value::Boolean(false)) }
             }
-            kind if is_nested(kind) => Members::Nested(present().cloned().collect()),
+            _ if data_type.is_nested() => Members::Nested(present().cloned().collect()),
             _ if data_type.is_character() || data_type.is_binary() => {
                 Members::Bytes(present().map(bytes_of).collect::<Option<_>>().ok_or_else(|| mismatch(data_type))?)
             }
@@ -103,10 +103,6 @@ impl InSet {
             _ => BooleanBuffer::new_unset(array.len()), // the bare NULL is in no list
         }
     }
-}
-
-fn is_nested(kind: &TypeKind) -> bool {
-    matches!(kind, TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Structured(..))
 }
 
 fn mismatch(data_type: &DataType) -> Error {

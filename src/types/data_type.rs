@@ -162,6 +162,14 @@ impl DataType {
         self.time == Some(TimeAttribute::Proctime)
     }
 
+    /// Whether its values hold others: arrays, maps, multisets, rows and structured types.
+    pub fn is_nested(&self) -> bool {
+        matches!(
+            self.kind,
+            TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Multiset(_) | TypeKind::Row(_) | TypeKind::Structured(..)
+        )
+    }
+
     /// CHAR or VARCHAR.
     pub fn is_character(&self) -> bool {
         matches!(self.kind, TypeKind::Char(_) | TypeKind::Varchar(_))

@@ -157,16 +157,7 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
         let (l, r) = comparable_numbers(&l.kind, &r.kind, equality);
         return Ok(vec![coerce(left, &l), coerce(right, &r)]);
     }
-    let nested = matches!(
-        l.kind,
-        TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_)
-            | TypeKind::Structured(..)
-            | TypeKind::Bitmap
-            | TypeKind::Variant
-    );
+    let nested = l.is_nested() || matches!(l.kind, TypeKind::Bitmap | TypeKind::Variant);
     match common_type(&[l.clone(), r.clone()]) {
         Some(common) if equality || !nested => Ok(vec![coerce(left, &common.kind), coerce(right, &common.kind)]),
         _ => Err(refuse()),

@@ -138,17 +138,7 @@ fn bind_extreme(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let data_type = merged(function, &args)?;
-    let comparable = !matches!(
-        data_type.kind,
-        TypeKind::Array(_)
-            | TypeKind::Map(..)
-            | TypeKind::Multiset(_)
-            | TypeKind::Row(_)
-            | TypeKind::Structured(..)
-            | TypeKind::Bitmap
-            | TypeKind::Variant
-    );
-    if !comparable {
+    if data_type.is_nested() || matches!(data_type.kind, TypeKind::Bitmap | TypeKind::Variant) {
         return Err(function.mismatch(&args));
     }
     let args: Vec<Expr> = args.into_iter().map(|arg| coerce(arg, &data_type.kind)).collect();

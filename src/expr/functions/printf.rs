@@ -27,16 +27,7 @@ fn bind_printf(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     };
     let values = args.into_iter().skip(1).map(|arg| {
         let data_type = arg.data_type();
-        let has_no_text = data_type.is_binary()
-            || matches!(
-                data_type.kind,
-                TypeKind::Null
-                    | TypeKind::Array(_)
-                    | TypeKind::Map(..)
-                    | TypeKind::Multiset(_)
-                    | TypeKind::Row(_)
-                    | TypeKind::Structured(..)
-            );
+        let has_no_text = data_type.is_binary() || data_type.is_nested() || data_type.kind == TypeKind::Null;
         if has_no_text { coerce(arg, &TypeKind::Varchar(VARCHAR_MAX)) } else { arg }
     });
     let args: Vec<Expr> = std::iter::once(pattern).chain(values).collect();

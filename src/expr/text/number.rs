@@ -1,41 +1,33 @@
 //! Numbers as Java prints them.
 
+use std::fmt;
 use std::io::Write as _;
 
 use crate::expr::decimal;
 
 /// Writes a DOUBLE as Java's `Double.toString` does: the shortest digits that read back, `1.0E10` from 10^7 and below 10^-3.
 pub fn write_double(out: &mut String, value: f64) {
-    if !value.is_finite() {
-        return write_special(out, value);
-    }
-    let mut buffer = Scratch::new();
-    match long_digits(value, 53) {
-        Some((digits, exponent)) => write!(buffer, "{}", Digits(digits, exponent, value < 0.0)),
-        None => write!(buffer, "{value:e}"),
-    }
-    .expect("a float has at most 24 characters");
-    // Of one digit Java makes two, the closest ones: 4.9E-324.
-    if !buffer.text().contains('.') && value != 0.0 {
-        let mut longer = Scratch::new();
-        write!(longer, "{value:.1e}").expect("a float has at most 24 characters");
-        buffer = if longer.text().contains(".0") { buffer } else { longer };
-    }
-    write_java(out, buffer.text());
+    write_float_of(out, value, value, 53);
 }
 
 /// Writes a FLOAT as Java's `Float.toString` does.
 pub fn write_float(out: &mut String, value: f32) {
-    if !value.is_finite() {
-        return write_special(out, value.into());
+    write_float_of(out, value, value.into(), 24);
+}
+
+/// Writes a number with a mantissa of so many bits; `wide` is the same number.
+fn write_float_of(out: &mut String, value: impl fmt::LowerExp, wide: f64, mantissa_bits: i32) {
+    if !wide.is_finite() {
+        return write_special(out, wide);
     }
     let mut buffer = Scratch::new();
-    match long_digits(value.into(), 24) {
-        Some((digits, exponent)) => write!(buffer, "{}", Digits(digits, exponent, value < 0.0)),
+    match long_digits(wide, mantissa_bits) {
+        Some((digits, exponent)) => write!(buffer, "{}", Digits(digits, exponent, wide < 0.0)),
         None => write!(buffer, "{value:e}"),
     }
     .expect("a float has at most 24 characters");
-    if !buffer.text().contains('.') && value != 0.0 {
+    // Of one digit Java makes two, the closest ones: 4.9E-324.
+    if !buffer.text().contains('.') && wide != 0.0 {
         let mut longer = Scratch::new();
         write!(longer, "{value:.1e}").expect("a float has at most 24 characters");
         buffer = if longer.text().contains(".0") { buffer } else { longer };

@@ -124,16 +124,7 @@ impl ExprBinder<'_, '_> {
     fn constants(&self, needle: &Expr, items: &[Expr]) -> Result<Option<(Expr, Vec<Value>)>> {
         let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
         let Some(common) = common_type(&types) else { return Ok(None) };
-        let nested = matches!(
-            common.kind,
-            TypeKind::Null
-                | TypeKind::Array(_)
-                | TypeKind::Map(..)
-                | TypeKind::Multiset(_)
-                | TypeKind::Row(_)
-                | TypeKind::Structured(..)
-        );
-        if nested {
+        if common.is_nested() || common.kind == TypeKind::Null {
             return Ok(None);
         }
         let mut list = Vec::with_capacity(items.len());

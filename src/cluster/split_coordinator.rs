@@ -52,8 +52,10 @@ pub struct SplitCoordinator<R> {
     all_at_start: bool,
     /// All at start: what each reader is owed. On request: everything is owed to whoever asks, under subtask 0.
     owed: Vec<VecDeque<Split>>,
-    /// Which readers have had their first answer.
+    /// Which readers have had splits.
     started: Vec<bool>,
+    /// Which readers have had an answer: the first one does not wait for splits that may come.
+    answered: Vec<bool>,
     /// What each reader was given and may not have received at the barrier of the next checkpoint.
     given: Vec<Given>,
     waiting: BTreeMap<SubtaskIndex, R>,
@@ -73,6 +75,7 @@ impl<R> SplitCoordinator<R> {
             all_at_start,
             owed: (0..readers).map(|_| VecDeque::new()).collect(),
             started: vec![false; readers],
+            answered: vec![false; readers],
             given: (0..readers).map(|_| Given::default()).collect(),
             waiting: BTreeMap::new(),
             found: 0,
@@ -98,10 +101,13 @@ impl<R> SplitCoordinator<R> {
         (answers, self.pushes())
     }
 
-    /// A reader asks. Its answer now, or none: then `reader` is kept until there is one.
+    /// A reader asks. Its answer now, or none: then `reader` is kept until there is one. The first answer comes at once, without splits if
+    /// there are none yet: others wait for the reader to begin.
     pub fn request(&mut self, subtask: SubtaskIndex, reader: R) -> Option<(R, Assignment)> {
+        let is_first = !std::mem::replace(&mut self.answered[subtask.0 as usize], true);
         match self.assign(subtask) {
             Some(assignment) => Some((reader, assignment)),
+            None if is_first => Some((reader, Some(self.given[subtask.0 as usize].give(Vec::new())))),
             None => {
                 self.waiting.insert(subtask, reader);
                 None
@@ -179,6 +185,7 @@ mod tests {
     #[test]
     fn on_request_each_reader_takes_the_next_one() {
         let mut coordinator = SplitCoordinator::new(2, false);
+        assert_eq!(given(coordinator.request(SubtaskIndex(1), "early")), Some(vec![]), "it may begin");
         assert!(coordinator.request(SubtaskIndex(1), "early").is_none());
         let (answers, pushes) = coordinator.discovered(splits(0..3), true);
         assert_eq!(answers.len(), 1);

@@ -264,6 +264,10 @@ impl SourceOperator for TableSource {
         self.pause_what_is_ahead();
     }
 
+    fn has_splits(&self) -> bool {
+        self.reading.splits.num_open() > 0
+    }
+
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
         vec![("splits", &mut self.reading)]
     }

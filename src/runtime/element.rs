@@ -27,6 +27,9 @@ pub enum StreamElement {
     Watermark(Watermark),
     /// The channel falls idle or is back.
     WatermarkStatus(WatermarkStatus),
+    /// The first element of a source that has something to read, or may have: who takes no rows before each channel has begun or ended knows which of them count for event
+    /// time, so that no row is late or not by chance.
+    Begin,
     /// A checkpoint is taken of all before it.
     Barrier(CheckpointBarrier),
     /// All before it becomes visible in the sinks.

@@ -58,6 +58,11 @@ pub trait SourceOperator: Send {
         true
     }
 
+    /// Whether it has splits to read, given or restored.
+    fn has_splits(&self) -> bool {
+        true
+    }
+
     /// All tables of its state: splits and how far they were read, watermarks of splits.
     fn state(&mut self) -> Vec<(&'static str, &mut dyn StateTable)> {
         Vec::new()

@@ -1,7 +1,7 @@
-//! Alignment: a flush or a barrier goes on only when it has come on every channel, so that what it covers is the same on all of them.
+//! Alignment: the beginning, a flush or a barrier goes on only when it has come on every channel, so that what it covers is the same on all of them.
 //!
 //! A channel on which it has come is blocked until the others have it too. Channels that ended count as if it had come. When all open
-//! channels wait, the least element goes on (flushes before barriers, lower ids first) and frees those that wait for it: so elements
+//! channels wait, the least element goes on (the beginning, flushes, then barriers, lower ids first) and frees those that wait for it: so elements
 //! injected in different orders on different channels delay each other but never lock the task up. An element that has gone on is
 //! dropped when it comes again on a channel that had not waited for it.
 
@@ -12,6 +12,8 @@ use crate::types::CheckpointId;
 /// An element that is aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aligned {
+    /// The beginning.
+    Begin,
     /// A flush.
     Flush(FlushId),
     /// A checkpoint barrier.
@@ -23,6 +25,7 @@ pub enum Aligned {
 pub struct Aligner {
     waiting: Vec<Option<Aligned>>,
     ended: Vec<bool>,
+    begun: bool,
     flushed: Option<FlushId>,
     checkpointed: Option<CheckpointId>,
 }
@@ -39,13 +42,14 @@ pub struct Completed {
 impl Aligner {
     /// Over so many channels.
     pub fn new(channels: usize) -> Self {
-        Aligner { waiting: vec![None; channels], ended: vec![false; channels], flushed: None, checkpointed: None }
+        Aligner { waiting: vec![None; channels], ended: vec![false; channels], begun: false, flushed: None, checkpointed: None }
     }
 
     /// An element has come on a channel. Whether the channel is to be blocked (it is not when the element has gone on before).
     pub fn arrive(&mut self, channel: usize, element: Aligned) -> bool {
         assert!(self.waiting[channel].is_none(), "a blocked channel gives nothing");
         let gone = match element {
+            Aligned::Begin => self.begun,
             Aligned::Flush(id) => self.flushed.is_some_and(|flushed| id <= flushed),
             Aligned::Barrier(barrier) => self.checkpointed.is_some_and(|checkpointed| barrier.id <= checkpointed),
         };
@@ -65,6 +69,7 @@ impl Aligner {
         let all_wait = self.waiting.iter().zip(&self.ended).all(|(waiting, ended)| *ended || waiting.is_some());
         let element = self.waiting.iter().flatten().min().copied().filter(|_| all_wait)?;
         match element {
+            Aligned::Begin => self.begun = true,
             Aligned::Flush(id) => self.flushed = Some(id),
             Aligned::Barrier(barrier) => self.checkpointed = Some(barrier.id),
         }
@@ -128,6 +133,16 @@ mod tests {
         assert!(aligner.arrive(1, barrier(2)));
         assert_eq!(aligner.complete(), Some(Completed { element: barrier(2), unblock: vec![0, 1] }));
         assert_eq!(aligner.abort(CheckpointId(1)), [0; 0], "news that is old");
+    }
+
+    #[test]
+    fn rows_wait_until_each_channel_has_begun_or_ended() {
+        let mut aligner = Aligner::new(3);
+        assert!(aligner.arrive(0, Aligned::Begin));
+        aligner.end(1);
+        assert_eq!(aligner.complete(), None);
+        assert!(aligner.arrive(2, Aligned::Begin));
+        assert_eq!(aligner.complete(), Some(Completed { element: Aligned::Begin, unblock: vec![0, 2] }));
     }
 
     #[test]

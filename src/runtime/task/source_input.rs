@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use super::{SplitAssignment, SplitProvider};
 use crate::error::Result;
 use crate::runtime::Split;
+use crate::runtime::checkpoint::CheckpointBarrier;
 use crate::types::{OperatorId, SubtaskIndex};
 
 /// Where a source task is with its splits.
@@ -18,6 +19,10 @@ pub(super) struct SourceInput {
     /// It has nothing to read before an answer comes.
     pub(super) starved: bool,
     pub(super) no_more: bool,
+    /// Whether it has said that it begins.
+    pub(super) begun: bool,
+    /// A barrier that came before it could.
+    pub(super) early_barrier: Option<CheckpointBarrier>,
     /// How many splits it was given since the task started.
     pub(super) received: u64,
     /// Splits that have overtaken others, by how many were given before them.
@@ -27,7 +32,17 @@ pub(super) struct SourceInput {
 impl SourceInput {
     /// Of a task that was given nothing yet.
     pub(super) fn new(operator: OperatorId, provider: Arc<dyn SplitProvider>) -> Self {
-        SourceInput { operator, provider, request: None, starved: false, no_more: false, received: 0, early: BTreeMap::new() }
+        SourceInput {
+            operator,
+            provider,
+            request: None,
+            starved: false,
+            no_more: false,
+            begun: false,
+            early_barrier: None,
+            received: 0,
+            early: BTreeMap::new(),
+        }
     }
 
     /// Asks for splits, unless no more come or it has asked already.

@@ -296,8 +296,9 @@ impl Work {
             && needs_splits
         {
             source.request(subtask);
+            return Ok(());
         }
-        Ok(())
+        self.begin()
     }
 
     /// Handles mail; whether the task has ended by it.
@@ -314,8 +315,10 @@ impl Work {
                 Ok(ends)
             }
             Mail::TriggerCheckpoint(barrier) => {
-                if self.source.is_some() {
-                    self.barrier(barrier)?;
+                match &mut self.source {
+                    Some(source) if !source.begun => source.early_barrier = Some(barrier),
+                    Some(_) => self.barrier(barrier)?,
+                    None => {}
                 }
                 Ok(false)
             }
@@ -429,6 +432,7 @@ impl Work {
     /// A flush or barrier has come on all channels.
     fn align(&mut self, element: Aligned, clock: &dyn Clock) -> Result<()> {
         match element {
+            Aligned::Begin => self.chain.control(StreamElement::Begin),
             Aligned::Flush(id) => self.flush(id, clock),
             Aligned::Barrier(barrier) => self.barrier(barrier),
         }
@@ -513,7 +517,25 @@ impl Work {
         source.starved = false;
         let operator = source.operator;
         let assignment = answer?;
-        self.add_splits(operator, assignment)
+        let may_read = assignment.is_some();
+        self.add_splits(operator, assignment)?;
+        // One that has nothing to read and will have nothing says so by its end, which comes at once.
+        if may_read || self.chain.source.as_ref().is_some_and(|source| source.operator.has_splits()) {
+            self.begin()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The source has its first splits, or knows that there are none yet: says so before its first row. A barrier that had come sooner follows.
+    fn begin(&mut self) -> Result<()> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        if std::mem::replace(&mut source.begun, true) {
+            return Ok(());
+        }
+        let early = source.early_barrier.take();
+        self.chain.control(StreamElement::Begin)?;
+        early.map_or(Ok(()), |barrier| self.barrier(barrier))
     }
 
     /// Nobody wants more: ends as if the input had.

@@ -126,6 +126,7 @@ impl TaskInput {
                 self.pending.extend(output.status.map(InputEvent::Status));
             }
             StreamElement::LatencyMarker(sent) => self.pending.push_back(InputEvent::LatencyMarker(sent)),
+            StreamElement::Begin => self.arrive(gate, channel_in_gate, Aligned::Begin),
             StreamElement::Barrier(barrier) => self.arrive(gate, channel_in_gate, Aligned::Barrier(barrier)),
             StreamElement::Flush(id) => self.arrive(gate, channel_in_gate, Aligned::Flush(id)),
             StreamElement::EndOfData => self.end(gate, channel),

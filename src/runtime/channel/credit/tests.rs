@@ -118,6 +118,7 @@ fn show(element: &StreamElement) -> String {
     match element {
         StreamElement::Batch(batch) => format!("batch {}", batch.column(0).as_primitive::<Int64Type>().value(0)),
         StreamElement::Watermark(watermark) => format!("watermark {watermark}"),
+        StreamElement::Begin => "begin".to_string(),
         StreamElement::Flush(id) => format!("flush {}", id.0),
         StreamElement::EndOfData => "end".to_string(),
         other => format!("{other:?}"),

@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn spec(emit_update_before: bool) -> OperatorSpec {
-        OperatorSpec::ChangelogNormalize { keys: vec![0], schema: schema().into(), emit_update_before }
+        OperatorSpec::ChangelogNormalize { keys: vec![0], schema: schema().into(), emit_update_before, changes: None }
     }
 
     fn harness(emit_update_before: bool) -> OperatorHarness {

@@ -15,9 +15,17 @@ use crate::types::{Batch, CheckpointId, InputNumber, Watermark};
 pub(super) struct CutBatches(Box<dyn Operator>, ChangeCut);
 
 impl CutBatches {
-    /// Around an operator.
-    pub(super) fn new(operator: Box<dyn Operator>, cut: ChangeCut) -> Self {
-        CutBatches(operator, cut)
+    /// The operator, its batches cut where `cut` says so.
+    pub(super) fn around(operator: impl Operator + 'static, cut: Option<ChangeCut>) -> Box<dyn Operator> {
+        Self::around_boxed(Box::new(operator), cut)
+    }
+
+    /// The same for one of several operators.
+    pub(super) fn around_boxed(operator: Box<dyn Operator>, cut: Option<ChangeCut>) -> Box<dyn Operator> {
+        match cut {
+            Some(cut) => Box::new(CutBatches(operator, cut)),
+            None => operator,
+        }
     }
 
     /// Passes rows that came at one event time.

@@ -1,6 +1,7 @@
 //! The operators of this process, by spec.
 
 use super::collect::CollectOperator;
+use super::cut_batches::CutBatches;
 use super::sink::SinkOperator;
 use super::source::TableSource;
 use super::values::ValuesSource;
@@ -30,8 +31,8 @@ impl OperatorFactory for Operators {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
             }
             OperatorSpec::WindowAggregate(spec) => super::window::aggregate(spec, context)?,
-            OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before: _ } => {
-                Box::new(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts, context))
+            OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, changes, emit_update_before: _ } => {
+                CutBatches::around(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts, context), *changes)
             }
             OperatorSpec::TemporalSort { keys } => Box::new(TemporalSort::new(keys.clone(), context)),
             OperatorSpec::BoundedSort { keys, input_retracts } => {
@@ -44,8 +45,8 @@ impl OperatorFactory for Operators {
             OperatorSpec::IntervalJoin(spec) => Box::new(IntervalJoin::new((**spec).clone(), context)?),
             OperatorSpec::OverAggregate(spec) => super::over::over(spec, context)?,
             OperatorSpec::Rank(spec) => super::rank::rank(spec, context)?,
-            OperatorSpec::ChangelogNormalize { keys, schema, emit_update_before } => {
-                Box::new(ChangelogNormalize::new(keys, schema, *emit_update_before, context)?)
+            OperatorSpec::ChangelogNormalize { keys, schema, emit_update_before, changes } => {
+                CutBatches::around(ChangelogNormalize::new(keys, schema, *emit_update_before, context)?, *changes)
             }
             OperatorSpec::SinkMaterializer(spec) => Box::new(SinkMaterializer::new(spec, context)?),
             OperatorSpec::Sink(spec) => Box::new(SinkOperator::new(spec)),

@@ -330,7 +330,7 @@ fn orders() {
     for retracts in [false, true] {
         let (keys, input_retracts) = (by_value(), retracts);
         Case::new(OperatorSpec::BoundedSort { keys: keys.clone(), input_retracts }, 1, None, events(1, retracts, false)).check();
-        let spec = OperatorSpec::SortLimit { keys, offset: 2, fetch: 5, input_retracts, emit_update_before: true };
+        let spec = OperatorSpec::SortLimit { keys, offset: 2, fetch: 5, input_retracts, emit_update_before: true, changes: None };
         Case::new(spec, 1, None, events(1, retracts, false)).check();
     }
     let keys = vec![SortKey { column: TIME, descending: false, nulls_first: false }];
@@ -388,6 +388,7 @@ fn overs() {
             input_retracts: false,
             input: Arc::new(schema()),
             emit_update_before: true,
+            changes: None,
         });
         Case::new(spec, 1, Some(NAME), events(1, false, true)).check();
     }
@@ -407,6 +408,7 @@ fn overs() {
             input_retracts: true,
             input,
             emit_update_before: true,
+            changes: None,
         });
         Case::new(spec, 1, Some(NAME), events(1, true, false)).check();
     }
@@ -415,7 +417,7 @@ fn overs() {
 #[test]
 fn changes_by_key() {
     let keys = vec![NAME];
-    let spec = OperatorSpec::ChangelogNormalize { keys, schema: Arc::new(schema()), emit_update_before: true };
+    let spec = OperatorSpec::ChangelogNormalize { keys, schema: Arc::new(schema()), emit_update_before: true, changes: None };
     Case::new(spec, 1, Some(NAME), events(1, true, false)).check();
     for upsert_key in [None, Some(vec![VALUE, TIME])] {
         let spec = SinkMaterializerSpec { primary_key: vec![NAME], upsert_key, schema: Arc::new(schema()) };

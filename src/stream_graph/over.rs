@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rank::ChangeCut;
 use crate::expr::{AggregateCall, SortKey};
 use crate::types::SchemaRef;
 
@@ -104,6 +105,8 @@ pub struct OverOperatorSpec {
     pub input_retracts: bool,
     /// Whether someone needs `-U`.
     pub emit_update_before: bool,
+    /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
+    pub changes: Option<ChangeCut>,
     /// Columns of the input.
     pub input: SchemaRef,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::emit::EmitStrategy;
 use super::over::OverOperatorSpec;
-use super::rank::RankOperatorSpec;
+use super::rank::{ChangeCut, RankOperatorSpec};
 use super::{ExpandSpec, IntervalJoinSpec, WatermarkTiming, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
@@ -64,6 +64,8 @@ pub enum OperatorSpec {
         input_retracts: bool,
         /// Whether someone needs `-U`.
         emit_update_before: bool,
+        /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
+        changes: Option<ChangeCut>,
     },
     /// ORDER BY rowtime ASC [, more]: emits rows in order as the watermark passes them. Runs at parallelism 1.
     TemporalSort {
@@ -105,6 +107,8 @@ pub enum OperatorSpec {
         schema: SchemaRef,
         /// Whether someone needs `-U`.
         emit_update_before: bool,
+        /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
+        changes: Option<ChangeCut>,
     },
     /// Shows an upsert sink the last of the rows that share its primary key.
     SinkMaterializer(SinkMaterializerSpec),

@@ -34,6 +34,7 @@ use sorted_over::SortedOver;
 use time_over::TimeOver;
 
 use crate::error::Result;
+use crate::operators::cut_batches::CutBatches;
 use crate::operators::rank::{KeyEncoder, RankKey};
 use crate::runtime::{Operator, OperatorContext};
 use crate::stream_graph::{OverOperatorSpec, OverStrategy};
@@ -43,11 +44,12 @@ pub(super) fn over(spec: &OverOperatorSpec, context: &OperatorContext) -> Result
     if let OverStrategy::EventTime(_) | OverStrategy::ProcessingTime = spec.strategy {
         return Ok(Box::new(TimeOver::new(spec, context)?));
     }
-    match KeyEncoder::width(&spec.over.order_keys, &spec.input) {
+    let operator = match KeyEncoder::width(&spec.over.order_keys, &spec.input) {
         Some(..=16) => by_keys::<[u64; 2]>(spec, context),
         Some(..=32) => by_keys::<[u64; 4]>(spec, context),
         _ => by_keys::<Box<[u8]>>(spec, context),
-    }
+    }?;
+    Ok(CutBatches::around_boxed(operator, spec.changes))
 }
 
 fn by_keys<K: RankKey>(spec: &OverOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {

@@ -22,7 +22,7 @@ pub(super) fn spec(strategy: OverStrategy, unit: FrameUnit, start: FrameBound) -
         limit: None,
         ttl: None,
     };
-    OverOperatorSpec { over, strategy, input_retracts: true, emit_update_before: true, input: Arc::new(input) }
+    OverOperatorSpec { over, strategy, input_retracts: true, emit_update_before: true, changes: None, input: Arc::new(input) }
 }
 
 const BY_TIME: OverStrategy = OverStrategy::EventTime(2);

@@ -27,20 +27,21 @@ impl Changes {
         self.numbers.push(number as i64);
     }
 
-    /// Rows replace each other at places numbered from `first` on.
+    /// Rows replace each other at places numbered from `first` on. At a place may be none.
     pub(super) fn add_places(&mut self, before: &[RowId], after: &[RowId], first: u64, emit_update_before: bool) {
         for place in 0..before.len().max(after.len()) {
             let number = first + place as u64;
-            match (before.get(place), after.get(place)) {
+            let at = |rows: &[RowId]| rows.get(place).copied().filter(|id| *id != RowId::NONE);
+            match (at(before), at(after)) {
                 (Some(old), Some(new)) if old == new => {}
                 (Some(old), Some(new)) => {
                     if emit_update_before {
-                        self.push(RowKind::UpdateBefore, *old, number);
+                        self.push(RowKind::UpdateBefore, old, number);
                     }
-                    self.push(RowKind::UpdateAfter, *new, number);
+                    self.push(RowKind::UpdateAfter, new, number);
                 }
-                (Some(old), None) => self.push(RowKind::Delete, *old, number),
-                (None, Some(new)) => self.push(RowKind::Insert, *new, number),
+                (Some(old), None) => self.push(RowKind::Delete, old, number),
+                (None, Some(new)) => self.push(RowKind::Insert, new, number),
                 (None, None) => {}
             }
         }
@@ -54,12 +55,13 @@ impl Changes {
 
     /// The rows of `rows` that `others` lacks.
     fn add_missing(&mut self, kind: RowKind, rows: &[RowId], others: &[RowId]) {
+        let rows = rows.iter().filter(|id| **id != RowId::NONE);
         if others.len() <= FEW_ROWS {
-            rows.iter().filter(|id| !others.contains(id)).for_each(|id| self.push(kind, *id, 0));
+            rows.filter(|id| !others.contains(id)).for_each(|id| self.push(kind, *id, 0));
             return;
         }
         let others: HashSet<RowId> = others.iter().copied().collect();
-        rows.iter().filter(|id| !others.contains(id)).for_each(|id| self.push(kind, *id, 0));
+        rows.filter(|id| !others.contains(id)).for_each(|id| self.push(kind, *id, 0));
     }
 
     /// As rows; none = nothing changed.

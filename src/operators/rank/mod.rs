@@ -10,6 +10,7 @@ mod first_rows;
 mod keys;
 mod last_rows;
 mod ranked_list;
+mod row_ends;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,11 +33,7 @@ use crate::stream_graph::{RankOperatorSpec, RankStrategy};
 
 /// The operator of a rank.
 pub(super) fn rank(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
-    let operator = by_strategy(spec, context)?;
-    Ok(match spec.changes {
-        Some(cut) => Box::new(CutBatches::new(operator, cut)),
-        None => operator,
-    })
+    Ok(CutBatches::around_boxed(by_strategy(spec, context)?, spec.changes))
 }
 
 fn by_strategy(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {

@@ -15,6 +15,7 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use super::keys::{EncodedKeys, KeyEncoder, RankKey};
 use super::ranked_list::{Entry, RankedList};
+use super::row_ends::RowEnds;
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
@@ -44,6 +45,8 @@ pub(in crate::operators) struct RankTable<K> {
     store: RowStore,
     /// The same number for each of its rows.
     row_ends: Option<RowAttribute<i64>>,
+    /// The last number of each row instead, where rows can be taken back.
+    own_ends: Option<RowEnds>,
     /// Of rows that can be taken back, their hashes.
     row_hashes: Option<RowAttribute<u64>>,
     key_bytes: usize,
@@ -63,6 +66,7 @@ impl<K: RankKey> RankTable<K> {
     pub(in crate::operators) fn new(spec: &RankOperatorSpec, max_parallelism: u32) -> Result<Self> {
         let types: Vec<DataType> = spec.input.fields.iter().map(|field| field.data_type.to_arrow()).collect();
         let key_types: Vec<DataType> = spec.rank.partition_keys.iter().map(|key| types[*key].clone()).collect();
+        let (by_column, retracts) = (matches!(spec.rank.range.end, RankEnd::Column(_)), spec.strategy == RankStrategy::Retract);
         Ok(RankTable {
             partition_keys: spec.rank.partition_keys.clone(),
             start: spec.rank.range.start,
@@ -74,8 +78,9 @@ impl<K: RankKey> RankTable<K> {
             lists: Vec::new(),
             ends: Vec::new(),
             store: RowStore::new(&types)?,
-            row_ends: matches!(spec.rank.range.end, RankEnd::Column(_)).then(|| RowAttribute::new(0)),
-            row_hashes: (spec.strategy == RankStrategy::Retract).then(|| RowAttribute::new(0)),
+            row_ends: (by_column && !retracts).then(|| RowAttribute::new(0)),
+            own_ends: (by_column && retracts).then(RowEnds::new),
+            row_hashes: retracts.then(|| RowAttribute::new(0)),
             key_bytes: 0,
             list_bytes: 0,
             group_of_row: Vec::new(),
@@ -117,7 +122,7 @@ impl<K: RankKey> RankTable<K> {
         let (mut gone, mut stay, mut visible) = (Vec::new(), Vec::new(), Vec::new());
         for (row, (id, group)) in over.iter().zip(&groups).enumerate() {
             visible.clear();
-            self.lists[*group as usize].ids(0, self.end_of(*group), &mut visible);
+            self.visible(*group, &mut visible);
             if visible.contains(id) {
                 stay.push(*id);
                 continue;
@@ -126,6 +131,9 @@ impl<K: RankKey> RankTable<K> {
             self.list_bytes -= list.heap_bytes();
             if let Some(entry) = list.remove(&K::of(keys.bytes(row)), |other| other == *id) {
                 self.key_bytes -= entry.key.heap_bytes();
+                if let Some(ends) = &mut self.own_ends {
+                    ends.remove(*group, entry.id);
+                }
                 gone.push(entry.id);
             }
             self.list_bytes += list.heap_bytes();
@@ -144,7 +152,11 @@ impl<K: RankKey> RankTable<K> {
             let list = std::mem::take(&mut self.lists[*group as usize]);
             self.list_bytes -= list.heap_bytes();
             self.key_bytes -= list.key_bytes();
+            let from = gone.len();
             list.ids(0, usize::MAX, &mut gone);
+            if let Some(ends) = &mut self.own_ends {
+                gone[from..].iter().for_each(|id| ends.remove(*group, *id));
+            }
         }
         self.dropped.extend(gone);
         self.release(&[]);
@@ -166,8 +178,18 @@ impl<K: RankKey> RankTable<K> {
     fn end_of(&self, group: u32) -> usize {
         match self.end {
             RankEnd::Constant(end) => end as usize,
-            RankEnd::Column(_) => self.ends[group as usize] as usize,
+            RankEnd::Column(_) => match &self.own_ends {
+                Some(ends) => ends.greatest(group),
+                None => self.ends[group as usize] as usize,
+            },
         }
+    }
+
+    /// How many rows of a partition are kept where none can be taken back: one at least, for the first one says where the partition ends,
+    /// also that it has no place for any.
+    #[inline]
+    fn kept_of(&self, group: u32) -> usize {
+        self.end_of(group).max(1)
     }
 
     /// How many rows a partition has.
@@ -195,10 +217,14 @@ impl<K: RankKey> RankTable<K> {
         &self.group_of_row
     }
 
-    /// Adds the visible rows of a partition.
+    /// Adds the visible rows of a partition, place by place; [`RowId::NONE`] = none is visible there.
     pub(in crate::operators) fn visible(&self, group: u32, ids: &mut Vec<RowId>) {
         let skip = self.start as usize - 1;
+        let from = ids.len();
         self.lists[group as usize].ids(skip, self.end_of(group).saturating_sub(skip), ids);
+        if let Some(ends) = &self.own_ends {
+            ends.hide(self.start as usize, &mut ids[from..]);
+        }
     }
 
     /// All partitions.
@@ -284,6 +310,9 @@ impl<K: RankKey> RankTable<K> {
         }
         self.lists.resize_with(self.groups.num_groups(), RankedList::default);
         let RankEnd::Column(column) = self.end else { return Ok(()) };
+        if self.own_ends.is_some() {
+            return Ok(());
+        }
         // The first row of a partition says where it ends.
         self.ends.resize(self.groups.num_groups(), 0);
         let of_rows = compute::cast(batch.column(column), &DataType::Int64)?;
@@ -305,7 +334,7 @@ impl<K: RankKey> RankTable<K> {
         }
         let competes = |(row, group): (usize, &u32)| {
             let list = &self.lists[*group as usize];
-            let is_full = list.len() >= self.end_of(*group);
+            let is_full = list.len() >= self.kept_of(*group);
             let beats = |last: &Entry<K>| match last.key.compare(keys.bytes(row)) {
                 Ordering::Greater => true,
                 Ordering::Equal => self.latest_of_ties,
@@ -334,6 +363,15 @@ impl<K: RankKey> RankTable<K> {
             let end_of = |row: &u32| self.ends[self.group_of_row[*row as usize] as usize];
             added.iter().zip(&ids).for_each(|(row, id)| row_ends.set(*id, end_of(row) as i64));
         }
+        if let (Some(own), RankEnd::Column(column)) = (&mut self.own_ends, self.end) {
+            let ends = compute::cast(batch.column(column), &DataType::Int64)?;
+            let ends = ends.as_primitive::<Int64Type>();
+            for (row, id) in added.iter().zip(&ids) {
+                let row = *row as usize;
+                let end = if ends.is_valid(row) { ends.value(row).max(0).unsigned_abs() } else { 0 };
+                own.add(self.group_of_row[row], *id, end);
+            }
+        }
         if let Some(known) = &mut self.row_hashes {
             hash_columns(batch.columns(), batch.num_rows(), &mut row_hashes);
             added.iter().zip(&ids).for_each(|(row, id)| known.set(*id, row_hashes[*row as usize]));
@@ -345,13 +383,13 @@ impl<K: RankKey> RankTable<K> {
     }
 
     fn insert(&mut self, group: u32, entry: Entry<K>) {
-        let end = self.end_of(group);
+        let kept = self.kept_of(group);
         let list = &mut self.lists[group as usize];
         self.list_bytes -= list.heap_bytes();
         self.key_bytes += entry.key.heap_bytes();
         list.insert(entry, self.latest_of_ties);
         if self.row_hashes.is_none()
-            && list.len() > end
+            && list.len() > kept
             && let Some(last) = list.pop_last()
         {
             self.key_bytes -= last.key.heap_bytes();
@@ -370,6 +408,9 @@ impl<K: RankKey> RankTable<K> {
         if let Some(entry) = &removed {
             self.key_bytes -= entry.key.heap_bytes();
             self.dropped.push(entry.id);
+            if let Some(ends) = &mut self.own_ends {
+                ends.remove(group, entry.id);
+            }
         }
         self.list_bytes += list.heap_bytes();
         removed.map_or(RowId::NONE, |entry| entry.id)
@@ -387,6 +428,9 @@ impl<K: RankKey> RankTable<K> {
         }
         if let Some(row_ends) = &mut self.row_ends {
             row_ends.release(&chunks);
+        }
+        if let Some(ends) = &mut self.own_ends {
+            ends.release(&chunks);
         }
         let empty: Vec<u32> = groups.iter().copied().filter(|group| self.lists[*group as usize].len() == 0).collect();
         self.groups.remove(&empty);
@@ -432,7 +476,7 @@ impl<K: RankKey> RankTable<K> {
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
     pub(in crate::operators) fn frozen(&self) -> impl FrozenState + 'static {
         self.frozen_with(|group, rows, ends| {
-            if let RankEnd::Column(_) = self.end {
+            if self.row_ends.is_some() {
                 ends.extend(std::iter::repeat_n(self.ends[group as usize] as i64, rows));
             }
         })
@@ -479,12 +523,12 @@ impl<K: RankKey> RankTable<K> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        let (columns, ends) = match self.end {
-            RankEnd::Column(_) => {
+        let (columns, ends) = match self.row_ends {
+            Some(_) => {
                 let (ends, columns) = rows.columns().split_last().expect("the end is the last column");
                 (columns, Some(ends.as_primitive::<Int64Type>()))
             }
-            RankEnd::Constant(_) => (rows.columns(), None),
+            None => (rows.columns(), None),
         };
         let latest_of_ties = std::mem::replace(&mut self.latest_of_ties, false);
         let merged = self.update_with_ends(&Batch::new(columns.to_vec(), rows.num_rows()), None, ends);
@@ -503,6 +547,7 @@ impl<K: RankKey> RankTable<K> {
             + self.store.bytes()
             + self.row_hashes.as_ref().map_or(0, RowAttribute::bytes)
             + self.row_ends.as_ref().map_or(0, RowAttribute::bytes)
+            + self.own_ends.as_ref().map_or(0, RowEnds::bytes)
             + self.ttl.as_ref().map_or(0, KeyTtl::bytes)
             + self.row_ttl.as_ref().map_or(0, RowTtl::bytes)
     }

@@ -262,7 +262,8 @@ fn the_first_row_counts_from_when_it_came_and_the_last_one_anew() {
 
 #[test]
 fn normalized_keys_are_forgotten_with_their_rows() {
-    let spec = OperatorSpec::ChangelogNormalize { keys: vec![0], schema: Arc::new(schema()), emit_update_before: true };
+    let spec =
+        OperatorSpec::ChangelogNormalize { keys: vec![0], schema: Arc::new(schema()), emit_update_before: true, changes: None };
     let mut normalize = harness(&spec, 1);
     normalize.push("+U | a | 1\n+U | b | 1").unwrap();
     normalize.set_time(600).unwrap();
@@ -331,6 +332,7 @@ fn rows_behind_a_limit_are_forgotten() {
         fetch: 1,
         input_retracts: true,
         emit_update_before: true,
+        changes: None,
     };
     let mut sort = harness(&spec, 1);
     sort.push("a | 1\nb | 2\nc | 3").unwrap();
@@ -355,6 +357,7 @@ fn a_partition_of_over_begins_anew() {
         strategy: OverStrategy::Sorted,
         input_retracts: true,
         emit_update_before: true,
+        changes: None,
         input: Arc::new(schema()),
     });
     let mut over = harness(&spec, 1);

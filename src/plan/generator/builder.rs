@@ -134,6 +134,11 @@ impl<'a> Generator<'a> {
         stream
     }
 
+    /// Which changes of an operator must all come.
+    pub fn cut_of(&self, changelog: &Changelog) -> Option<ChangeCut> {
+        self.change_cut.filter(|_| !changelog.changes.is_insert_only())
+    }
+
     /// Adds an operator without inputs. What comes after it has `downstream` subtasks.
     pub fn add_source(&mut self, node: NewNode, parallelism: u32, downstream: u32) -> Result<Stream> {
         let changes = node.changes;

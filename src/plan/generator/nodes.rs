@@ -73,6 +73,7 @@ impl<'a> Generator<'a> {
                         keys: keys.clone(),
                         schema: input.schema().clone(),
                         emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+                        changes: self.cut_of(changelog),
                     },
                     schema: input.schema().clone(),
                     changes: changelog.changes,
@@ -210,6 +211,7 @@ impl<'a> Generator<'a> {
             strategy,
             input_retracts: !stream.changes.is_insert_only(),
             emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
+            changes: self.cut_of(changelog),
             input: input.schema().clone(),
         };
         let node = NewNode {
@@ -236,7 +238,7 @@ impl<'a> Generator<'a> {
                 rank,
                 strategy,
                 emit_update_before: changelog.changes.updates == Updates::BeforeAndAfter,
-                changes: self.change_cut.filter(|_| !changelog.changes.is_insert_only()),
+                changes: self.cut_of(changelog),
                 input: input.schema().clone(),
             }),
             description,
@@ -274,7 +276,8 @@ impl<'a> Generator<'a> {
                 let mut parts = if keys.is_empty() { Vec::new() } else { vec![order] };
                 parts.extend(describe::offset_fetch(*offset, Some(fetch)));
                 let (keys, offset) = (keys.clone(), *offset);
-                let spec = OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before };
+                let changes = self.cut_of(changelog);
+                let spec = OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before, changes };
                 ("SortLimit", parts.join(", "), spec)
             }
             (SortStrategy::SortLimit, None) => return Err(Error::internal("a SortLimit has a fetch")),

@@ -98,8 +98,14 @@ impl Case {
         let keeps_rows = calls.iter().any(|over| over.frame.unit == FrameUnit::Rows || over.frame.start.before().is_none());
         let over = OverSpec { partition_keys: vec![NAME], order_keys, calls, limit, ttl: None };
         let updating = !is_timed && random.bool();
-        let spec =
-            OverOperatorSpec { over, strategy, input_retracts: updating, emit_update_before: true, input: Arc::new(schema()) };
+        let spec = OverOperatorSpec {
+            over,
+            strategy,
+            input_retracts: updating,
+            emit_update_before: true,
+            changes: None,
+            input: Arc::new(schema()),
+        };
         Case { spec, updating, keeps_rows, in_months }
     }
 

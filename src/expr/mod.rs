@@ -17,6 +17,7 @@ mod fuzz;
 mod in_set;
 mod java_regex;
 mod json;
+mod merged_type;
 mod nan;
 mod registry;
 mod selection;

@@ -27,19 +27,19 @@ pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether a value of `from` becomes one of `to` without the user asking: nothing of its value can be lost but fraction digits of
-/// floats and of times.
+/// Whether a value of `from` becomes one of `to` without the user asking. As in Flink, a float becomes a DECIMAL and a TIMESTAMP its
+/// DATE or TIME; a DATE as a TIMESTAMP and any string as a CHAR are more than Flink takes.
 pub fn can_cast_implicitly(from: &DataType, to: &DataType) -> bool {
     use TypeKind::*;
     match (&from.kind, &to.kind) {
         (Null, _) => true,
         (Char(_) | Varchar(_), Char(_) | Varchar(_)) | (Binary(_) | Varbinary(_), Binary(_) | Varbinary(_)) => true,
-        (_, Decimal(..)) => from.is_integer() || matches!(from.kind, Decimal(..)),
+        (_, Decimal(..)) => from.is_numeric(),
         (Decimal(..), Float | Double) => true,
         (Float, Float | Double) | (Double, Double) => true,
         (_, Float | Double) => from.is_integer(),
         (Timestamp(_), Timestamp(_) | TimestampLtz(_)) | (TimestampLtz(_), Timestamp(_) | TimestampLtz(_)) => true,
-        (Date, Timestamp(_) | TimestampLtz(_)) | (Time(_), Time(_)) => true,
+        (Date, Timestamp(_) | TimestampLtz(_)) | (Time(_), Time(_)) | (Timestamp(_), Date | Time(_)) => true,
         (Array(a), Array(b)) | (Multiset(a), Multiset(b)) => can_cast_implicitly(a, b),
         (Map(ak, av), Map(bk, bv)) => can_cast_implicitly(ak, bk) && can_cast_implicitly(av, bv),
         (Row(a), Row(b)) => fields_match(a, b, can_cast_implicitly),

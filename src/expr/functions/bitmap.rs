@@ -88,6 +88,7 @@ fn bind_two(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
 
 fn bind_build(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let element = match args.as_slice() {
+        [list] if list.data_type().kind == TypeKind::Null => Some(DataType::nullable(TypeKind::Int)),
         [list] => element_type(list),
         _ => None,
     };

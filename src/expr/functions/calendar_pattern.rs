@@ -94,6 +94,10 @@ impl CalendarPattern {
                 }
             }
         }
+        // A pattern that reads nothing is none, as in Java.
+        if rest.len() == text.len() {
+            return None;
+        }
         Some(zone::to_later_instant_ms(fields.local_ms()?, fields.zone.unwrap_or(zone)))
     }
 

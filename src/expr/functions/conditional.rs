@@ -9,6 +9,7 @@ use super::args::Rows;
 use super::builtin::{Builtin, Param, any_nullable, coerce};
 use super::comparison::{Operator, comparable, compare};
 use crate::error::{Error, Result};
+use crate::expr::merged_type::merged_type;
 use crate::expr::{Datum, EvalContext, Expr, common_type};
 use crate::types::{DataType, TypeKind, Value};
 
@@ -34,38 +35,10 @@ fn common(function: &Builtin, args: &[Expr], of: &[Expr]) -> Result<DataType> {
     common_type(&types).ok_or_else(|| function.mismatch(args))
 }
 
-/// The common type of all arguments as COALESCE, GREATEST and LEAST see it: a FLOAT and a DOUBLE are a DOUBLE, a TIMESTAMP beside a
-/// TIMESTAMP_LTZ is one.
+/// The type that COALESCE, GREATEST and LEAST bring all arguments to.
 fn merged(function: &Builtin, args: &[Expr]) -> Result<DataType> {
-    let data_type = common(function, args, args)?;
-    let is_instant = args.iter().any(|arg| matches!(arg.data_type().kind, TypeKind::TimestampLtz(_)));
-    if let (TypeKind::Timestamp(precision), true) = (&data_type.kind, is_instant) {
-        return Ok(DataType::new(TypeKind::TimestampLtz(*precision), data_type.nullable));
-    }
-    let is_double = args.iter().any(|arg| arg.data_type().kind == TypeKind::Double);
-    Ok(if data_type.kind == TypeKind::Float && is_double {
-        DataType::new(TypeKind::Double, data_type.nullable)
-    } else {
-        data_type
-    })
-}
-
-/// The type of COALESCE, which goes by the kinds: of DATE or TIME and TIMESTAMP it is the former, of DECIMAL and then FLOAT it is FLOAT.
-fn coalesced(function: &Builtin, args: &[Expr]) -> Result<DataType> {
-    let kinds: Vec<TypeKind> = args.iter().map(|arg| arg.data_type().kind).filter(|kind| *kind != TypeKind::Null).collect();
-    let nullable = any_nullable(args);
-    let is_part = |kind: &TypeKind| matches!(kind, TypeKind::Date | TypeKind::Time(_));
-    if let Some(part) = kinds.iter().find(|kind| is_part(kind))
-        && kinds.iter().any(|kind| matches!(kind, TypeKind::Timestamp(_)))
-        && kinds.iter().all(|kind| matches!(kind, TypeKind::Timestamp(_)) || kind == part)
-    {
-        return Ok(DataType::new(part.clone(), nullable));
-    }
-    let is_float_at_last = kinds.last() == Some(&TypeKind::Float) && matches!(kinds.first(), Some(TypeKind::Decimal(..)));
-    if is_float_at_last && !kinds.contains(&TypeKind::Double) && args.iter().all(|arg| arg.data_type().is_numeric()) {
-        return Ok(DataType::new(TypeKind::Float, nullable));
-    }
-    merged(function, args)
+    let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().regular()).collect();
+    merged_type(&types).ok_or_else(|| function.mismatch(args))
 }
 
 fn is_not_null(expr: &Expr) -> Expr {
@@ -78,7 +51,7 @@ fn bind_coalesce(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.is_empty() {
         return Err(function.mismatch(&args));
     }
-    let data_type = coalesced(function, &args)?;
+    let data_type = merged(function, &args)?;
     let nullable = args.iter().all(|arg| arg.data_type().nullable);
     let data_type = data_type.with_nullable(nullable);
     let mut needed: Vec<Expr> = Vec::new();
@@ -116,7 +89,12 @@ fn bind_if(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let condition = Param::Boolean.accept(args[0].clone()).ok_or_else(|| function.mismatch(&args))?;
-    let data_type = common(function, &args, &args[1..])?;
+    let mut data_type = common(function, &args, &args[1..])?;
+    let first = args[1].data_type().kind;
+    // Of times the first decides, as in Flink.
+    if matches!(first, TypeKind::Timestamp(_) | TypeKind::TimestampLtz(_) | TypeKind::Time(_)) {
+        data_type.kind = first;
+    }
     let nullable = data_type.nullable || condition.data_type().nullable;
     let data_type = data_type.with_nullable(nullable);
     let [then, otherwise] = [&args[1], &args[2]].map(|arg| coerce(arg.clone(), &data_type.kind));
@@ -138,7 +116,9 @@ fn bind_extreme(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let data_type = merged(function, &args)?;
-    if data_type.is_nested() || matches!(data_type.kind, TypeKind::Bitmap | TypeKind::Variant) {
+    let is_part = matches!(data_type.kind, TypeKind::Date | TypeKind::Time(_));
+    let cuts_times = is_part && args.iter().any(|arg| matches!(arg.data_type().kind, TypeKind::Timestamp(_)));
+    if cuts_times || data_type.is_nested() || matches!(data_type.kind, TypeKind::Bitmap | TypeKind::Variant) {
         return Err(function.mismatch(&args));
     }
     let args: Vec<Expr> = args.into_iter().map(|arg| coerce(arg, &data_type.kind)).collect();

@@ -28,7 +28,7 @@ pub(super) fn bind(function: &Builtin, operator: Operator, left: Expr, right: Ex
         Operator::Add if is_time(&r.kind) && l.kind == TypeKind::IntervalYearMonth => return Ok(right),
         Operator::Add | Operator::Subtract if l.is_datetime() && takes(&l.kind, &r.kind) => l.kind.clone(),
         Operator::Add if r.is_datetime() && takes(&r.kind, &l.kind) => return bind(function, operator, right, left),
-        Operator::Subtract if l.is_timestamp() && r.is_timestamp() || l.kind == TypeKind::Date && r.kind == TypeKind::Date => {
+        Operator::Subtract if is_pair_of_times(&l, &r) => {
             return Ok(difference(function, left, right, nullable));
         }
         Operator::Multiply if l.is_interval() && r.is_numeric() => {
@@ -49,6 +49,12 @@ fn takes(datetime: &TypeKind, interval: &TypeKind) -> bool {
         TypeKind::IntervalYearMonth => !is_time(datetime),
         _ => false,
     }
+}
+
+/// Whether there is an interval between the two.
+fn is_pair_of_times(left: &DataType, right: &DataType) -> bool {
+    let both_dates = left.kind == TypeKind::Date && right.kind == TypeKind::Date;
+    both_dates || (left.is_timestamp() && right.is_timestamp()) || (is_time(&left.kind) && is_time(&right.kind))
 }
 
 fn is_time(kind: &TypeKind) -> bool {
@@ -158,11 +164,16 @@ fn check_valid<T: ArrowPrimitiveType>(
     let at = |datum: &Datum, row: usize| if datum.is_scalar() { 0 } else { row };
     for row in (0..moved.len()).filter(|row| moved.is_valid(*row)) {
         if add(units.value(at(left, row)), distances.value(at(right, row))).is_none() {
-            return Err(Error::new(ErrorKind::NumericOutOfRange, "a TIMESTAMP is out of range")
-                .with_hint("one of 7 to 9 digits lies between 1677-09-21 and 2262-04-11; CAST it to TIMESTAMP(6) before"));
+            return Err(out_of_range());
         }
     }
     Ok(())
+}
+
+/// The error for a time that its type cannot hold.
+pub(super) fn out_of_range() -> Error {
+    Error::new(ErrorKind::NumericOutOfRange, "a TIMESTAMP is out of range")
+        .with_hint("one of 7 to 9 digits lies between 1677-09-21 and 2262-04-11; CAST it to TIMESTAMP(6) before")
 }
 
 fn as_units(datum: &Datum) -> Result<Datum> {

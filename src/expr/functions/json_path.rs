@@ -12,7 +12,7 @@ use super::args::{Rows, Text, build_booleans};
 use super::builtin::{Builtin, Param, coerce, literal_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::json::{Document, Found, Kind, Mode, Parser, Path, PathError, write_found, write_scalar};
-use crate::expr::{Datum, EvalContext, Expr};
+use crate::expr::{Datum, EvalContext, Expr, can_cast};
 use crate::types::{DataType, TypeKind, VARCHAR_MAX};
 
 /// The functions of this file.
@@ -67,7 +67,7 @@ impl Reason {
         match self {
             Reason::NoJson => "the text is no JSON",
             Reason::NoPath => "the path is none",
-            Reason::Nowhere => "the strict path leads nowhere",
+            Reason::Nowhere => "the path leads nowhere",
             Reason::WrongShape => "the strict path leads to a value of another shape",
         }
     }
@@ -104,6 +104,10 @@ impl<'a> Search<'a> {
         let Some(document) = self.parser.parse(text) else {
             return Ok(if is_lax { Outcome::Empty } else { Outcome::Error(Reason::NoJson) });
         };
+        // As in Flink nothing can be looked for in a null, not even by a lax path.
+        if document.kind(Document::ROOT) == Kind::Null {
+            return Ok(Outcome::Error(Reason::Nowhere));
+        }
         match path.find(&document) {
             Err(_) => Ok(Outcome::Error(Reason::Nowhere)),
             Ok(None) if is_lax => Ok(Outcome::Empty),
@@ -159,7 +163,15 @@ fn bind_value(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         TypeKind::Boolean | TypeKind::Int | TypeKind::Double => wanted.clone(),
         _ => return Err(returning_error(function, &returning.data_type())),
     };
-    // What cannot be a default of the type is NULL.
+    if let Some(default) = [empty_default, error_default]
+        .into_iter()
+        .find(|default| !can_cast(&default.data_type(), &DataType::nullable(kind.clone())))
+    {
+        let message =
+            format!("a default of type {} cannot be a {}", default.data_type().regular(), returning.data_type().kind_text());
+        return Err(Error::new(ErrorKind::TypeMismatch, message).with_hint("CAST the default to the type that RETURNING names"));
+    }
+    // A text that cannot be a default of the type is NULL.
     let defaults = [empty_default, error_default].map(|default| match default.data_type().is_character() {
         true if kind != TypeKind::Varchar(VARCHAR_MAX) => super::time_shift::try_cast(default.clone(), kind.clone()),
         _ => coerce(default.clone(), &kind),

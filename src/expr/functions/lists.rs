@@ -12,7 +12,8 @@ use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type};
 use super::builtin::{Builtin, coerce};
 use super::comparison::{has_map, values_equal};
 use crate::error::{Error, Result};
-use crate::expr::{Datum, Expr, can_cast_implicitly, common_type};
+use crate::expr::merged_type::merged_type;
+use crate::expr::{Datum, Expr, can_cast_implicitly};
 use crate::types::{DataType, TypeKind, hash_columns};
 
 /// The element type of an argument that is an ARRAY.
@@ -50,7 +51,7 @@ fn nullability_fits(from: &TypeKind, to: &TypeKind) -> bool {
 pub(super) fn bind_common(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().regular()).collect();
     let all_arrays = types.iter().all(|data_type| matches!(data_type.kind, TypeKind::Array(_)));
-    let common = common_type(&types).filter(|_| all_arrays).ok_or_else(|| function.mismatch(&args))?;
+    let common = merged_type(&types).filter(|_| all_arrays).ok_or_else(|| function.mismatch(&args))?;
     let args = args.into_iter().map(|arg| coerce(arg, &common.kind)).collect();
     Ok(function.call(args, common))
 }

@@ -13,7 +13,8 @@ use super::builtin::{Builtin, any_nullable, coerce};
 use super::lists::{Pool, element_type};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::compile::map_array;
-use crate::expr::{Datum, EvalContext, Expr, common_type};
+use crate::expr::merged_type::merged_type;
+use crate::expr::{Datum, EvalContext, Expr};
 use crate::types::{DataType, Maps, RowField, TypeKind, build_maps, hash_columns};
 
 /// The functions of this file.
@@ -103,7 +104,7 @@ fn from_arrays(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
 fn bind_union(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().regular()).collect();
     let all_maps = types.iter().all(|data_type| matches!(data_type.kind, TypeKind::Map(..)));
-    let Some(common) = common_type(&types).filter(|_| all_maps) else { return Err(function.mismatch(&args)) };
+    let Some(common) = merged_type(&types).filter(|_| all_maps) else { return Err(function.mismatch(&args)) };
     let args = args.into_iter().map(|arg| coerce(arg, &common.kind)).collect();
     Ok(function.call(args, common))
 }

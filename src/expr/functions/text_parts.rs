@@ -10,7 +10,8 @@ use super::builtin::Param::Int;
 use super::builtin::{Builtin, Param, accept_all, bind_with, by_args, coerce, nullable_string, string_by_args, text_length};
 use super::characters::{byte_of, count, index_of, substring};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::{Datum, EvalContext, Expr, common_type};
+use crate::expr::merged_type::merged_type;
+use crate::expr::{Datum, EvalContext, Expr};
 use crate::types::{DataType, TypeKind, VARCHAR_MAX};
 
 /// The functions of this file.
@@ -231,7 +232,7 @@ fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         if let [byte] = separator.as_bytes() {
             return part_between(text.as_bytes(), *byte, index);
         }
-        let found = if separator.is_empty() { text.split_whitespace().nth(index) } else { text.split(separator).nth(index) }?;
+        let found = if separator.is_empty() { text.split(is_space).nth(index) } else { text.split(separator).nth(index) }?;
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
         Some(start..start + found.len())
     };
@@ -248,6 +249,12 @@ fn split_index(args: &[Datum], _: &DataType, context: &EvalContext) -> Result<Da
         let text = text.get(row)?;
         part(text, separator.get(row)?, index.get(row)?).map(|range| &text[range])
     })
+}
+
+/// Whether Java takes a character for white space: those that keep words together are none.
+fn is_space(character: char) -> bool {
+    let joins = matches!(character, '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}');
+    matches!(character, '\u{1c}'..='\u{1f}') || (character.is_whitespace() && !joins)
 }
 
 /// More than Flink has: the part of this number, from 1, or from the end if it is less than 0; the empty text where there are not so many.
@@ -348,7 +355,7 @@ fn bind_elt(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     params[0] = Param::BigInt;
     let args = accept_all(function, args, &params, 2)?;
     let types: Vec<DataType> = args[1..].iter().map(Expr::data_type).collect();
-    let kind = common_type(&types).ok_or_else(|| function.mismatch(&args))?.kind;
+    let kind = merged_type(&types).ok_or_else(|| function.mismatch(&args))?.kind;
     let args = args.into_iter().enumerate().map(|(index, arg)| if index == 0 { arg } else { coerce(arg, &kind) }).collect();
     Ok(function.call(args, DataType::nullable(kind)))
 }

@@ -12,6 +12,7 @@ use arrow::datatypes::{
 
 use super::args::Text;
 use super::builtin::{Builtin, coerce};
+use super::datetime_arithmetic::out_of_range;
 use super::math::{Same, map_numbers, numeric_first};
 use super::unit::Unit;
 use crate::error::{Error, ErrorKind, Result};
@@ -268,15 +269,16 @@ fn round_time(args: &[Datum], context: &EvalContext, up: bool, first_day: i64) -
                 let round = |units: i64| {
                     let (ms, rest) = (units.div_euclid(local.units_per_ms), units.rem_euclid(local.units_per_ms));
                     let ms = if up && rest > 0 { ms + 1 } else { ms };
-                    round_ms(ms, unit, up, first_day) * local.units_per_ms
+                    round_ms(ms, unit, up, first_day).checked_mul(local.units_per_ms)
                 };
                 let rounded: Int64Array = match local.instants {
                     // The offset of the instant holds for the result too, as in Flink: an hour that a zone has twice stays apart.
-                    true => unary(&timestamp_units(array), |instant| {
+                    true => timestamp_units(array).try_unary(|instant| {
                         let units = zone::to_local_units(instant, local.units_per_ms, context.time_zone);
-                        round(units).wrapping_sub(units.wrapping_sub(instant))
-                    }),
-                    false => unary(&local.units, round),
+                        let rounded = round(units).ok_or_else(out_of_range)?;
+                        Ok::<_, Error>(rounded.wrapping_sub(units.wrapping_sub(instant)))
+                    })?,
+                    false => local.units.try_unary(|units| round(units).ok_or_else(out_of_range))?,
                 };
                 timestamps_of_units(&rounded, data_type)
             }

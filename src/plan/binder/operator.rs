@@ -124,7 +124,11 @@ impl ExprBinder<'_, '_> {
     fn constants(&self, needle: &Expr, items: &[Expr]) -> Result<Option<(Expr, Vec<Value>)>> {
         let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
         let Some(common) = common_type(&types) else { return Ok(None) };
-        if common.is_nested() || common.kind == TypeKind::Null {
+        let is_exact = |item: &DataType| {
+            let pair = common_type(&[types[0].clone(), item.clone()]);
+            pair.is_some_and(|pair| pair.kind == common.kind || (keeps_all(&types[0], &common) && keeps_all(item, &common)))
+        };
+        if common.is_nested() || common.kind == TypeKind::Null || !types[1..].iter().all(is_exact) {
             return Ok(None);
         }
         let mut list = Vec::with_capacity(items.len());
@@ -178,6 +182,17 @@ fn beside(item: Expr, needle: &DataType) -> Expr {
     let mixed = (given.is_character() && needle.is_numeric()) || (given.is_numeric() && needle.is_character());
     let data_type = DataType::new(needle.kind.clone(), given.nullable);
     if mixed { Expr::Cast { input: Box::new(item), data_type, mode: CastMode::Implicit } } else { item }
+}
+
+/// Whether values of a type are what they were as values of the type that a whole list has in common.
+fn keeps_all(from: &DataType, common: &DataType) -> bool {
+    match (&from.kind, &common.kind) {
+        (TypeKind::TinyInt | TypeKind::SmallInt, TypeKind::Float) => true,
+        (TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int, TypeKind::Double) => true,
+        (from, TypeKind::Float | TypeKind::Double) => *from == common.kind,
+        (TypeKind::Decimal(_, scale), TypeKind::Decimal(_, kept)) => scale <= kept,
+        _ => true,
+    }
 }
 
 fn any_of(mut terms: Vec<Expr>) -> Expr {

@@ -77,6 +77,15 @@ fn the_exit_status_tells_what_went_wrong() {
 }
 
 #[test]
+fn what_fails_before_its_first_row_prints_no_head() {
+    let missing =
+        "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/nowhere/t.csv', 'format' = 'csv'); SELECT a FROM t";
+    check(&["--format", "csv", "-e", missing], 1, "", "'/nowhere/t.csv'");
+    let query = "SELECT COUNT(*) AS c FROM (VALUES (1)) AS t (a)";
+    check(&["--restore", "/nowhere", "--format", "csv", "-e", query], 1, "", "'/nowhere'");
+}
+
+#[test]
 fn scripts_share_a_session_and_are_parsed_before_they_run() {
     let tables = script("CREATE VIEW v AS SELECT 42 AS n;");
     let query = script("SELECT n FROM v;");

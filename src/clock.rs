@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods)] // this is the place that the lint sends everyone to
 
+mod blocking;
 mod executor;
 
 use std::collections::BinaryHeap;
@@ -26,12 +27,17 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Wakes the waker once [`Clock::now_ms`] is at least `at_ms`.
     fn wake_at(&self, at_ms: i64, waker: &Waker);
 
+    /// Makes sure that whoever waits will be woken: before the first of them does.
+    fn start(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// Nobody waits any more: lets go of who is left, and of the thread that would wake them, until somebody waits again.
     fn rest(&self) {}
 }
 
-/// The real clock. One thread of its own serves all who wait; it starts with the first of them and ends with the clock,
-/// or when the clock is put to rest.
+/// The real clock. One thread of its own serves all who wait; it starts with the first of them, unless it was told to before, and ends with
+/// the clock, or when the clock is put to rest.
 #[derive(Debug)]
 pub struct SystemClock {
     started: std::time::Instant,
@@ -60,7 +66,16 @@ impl Clock for SystemClock {
             waker.wake_by_ref();
             return;
         }
-        self.alarms().get_or_insert_with(Alarms::start).add(Sleeper { at_ms, waker: waker.clone() });
+        let start = || Alarms::start().expect("the system has a thread for the clock");
+        self.alarms().get_or_insert_with(start).add(Sleeper { at_ms, waker: waker.clone() });
+    }
+
+    fn start(&self) -> std::io::Result<()> {
+        let mut alarms = self.alarms();
+        if alarms.is_none() {
+            *alarms = Some(Alarms::start()?);
+        }
+        Ok(())
     }
 
     fn rest(&self) {
@@ -104,11 +119,11 @@ struct AlarmState {
 }
 
 impl Alarms {
-    fn start() -> Arc<Self> {
+    fn start() -> std::io::Result<Arc<Self>> {
         let alarms = Arc::new(Alarms::default());
         let served = Arc::clone(&alarms);
-        spawn_thread("flott-clock", move || served.serve()).expect("the system has a thread for the clock");
-        alarms
+        spawn_thread("flott-clock", move || served.serve())?;
+        Ok(alarms)
     }
 
     fn add(&self, sleeper: Sleeper) {
@@ -271,7 +286,11 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
 
 /// Starts a named thread for work that blocks (reading files, decompressing).
 pub fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new().name(name.to_string()).spawn(work)
+    std::thread::Builder::new().name(name.to_string()).spawn(work).map_err(|cause| no_thread(name, &cause))
+}
+
+fn no_thread(name: &str, cause: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(cause.kind(), format!("the system gives no thread for '{name}': {cause}"))
 }
 
 /// The same with a stack of so many bytes. They are set aside, and taken when they are used.
@@ -280,23 +299,33 @@ pub fn spawn_thread_with_stack(
     stack_bytes: usize,
     work: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new().name(name.to_string()).stack_size(stack_bytes).spawn(work)
+    let builder = std::thread::Builder::new().name(name.to_string()).stack_size(stack_bytes);
+    builder.spawn(work).map_err(|cause| no_thread(name, &cause))
 }
 
-/// Does work on a thread of its own and gives its result; none if it takes longer than `limit_ms`. The thread is then left behind: only
-/// for programs that are about to end. A panic in the work is an error.
+/// Waits for a future in a runtime of tokio, but no longer than this by the real time, whatever clock the engine has.
+pub async fn give_up_after<T>(longest: std::time::Duration, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(longest, future).await.ok()
+}
+
+/// Does work on a thread of its own and gives its result; none if it has not come on in a stretch of `limit_ms`, of which `comes_on` is asked
+/// at the end of each. The thread is then left behind: only for programs that are about to end. A panic in the work is an error.
 pub fn run_within<T: Send + 'static>(
     limit_ms: u64,
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
+    mut comes_on: impl FnMut() -> bool,
 ) -> crate::error::Result<Option<T>> {
     let (sender, done) = std::sync::mpsc::channel();
     spawn_thread(name, move || drop(sender.send(work())))?;
-    match done.recv_timeout(std::time::Duration::from_millis(limit_ms)) {
-        Ok(result) => Ok(Some(result)),
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Ok(None),
-        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-            Err(crate::error::Error::internal(format!("the work of thread {name} panicked")))
+    loop {
+        match done.recv_timeout(std::time::Duration::from_millis(limit_ms)) {
+            Ok(result) => return Ok(Some(result)),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) if comes_on() => {}
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => return Ok(None),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(crate::error::Error::internal(format!("the work of thread {name} panicked")));
+            }
         }
     }
 }

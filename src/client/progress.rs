@@ -1,7 +1,8 @@
 //! What a user sees of long work: rows, rate, watermark and late rows, renewed on standard error if that is a terminal.
 //!
 //! Nothing is shown in the first second, and nothing at all in a pipe, except what must not go unsaid: rows that were dropped as late
-//! or skipped as unreadable, splits that are left out as idle, why nothing comes, restarts, and where the state of a job is kept.
+//! or skipped as unreadable, splits that are left out as idle, why nothing comes, restarts, checkpoints that fail, and where the state of a job
+//! is kept.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -22,6 +23,9 @@ pub(super) const SILENCE: u64 = 5;
 /// How much longer each time.
 const SILENCE_FACTOR: u64 = 6;
 
+/// When so many times more checkpoints have failed than were told, that is told again.
+const FAILED_CHECKPOINTS_FACTOR: u64 = 10;
+
 /// The progress of a job while something of it is waited for.
 pub struct Progress {
     job: Option<JobHandle>,
@@ -30,6 +34,8 @@ pub struct Progress {
     ticks: u64,
     /// Restarts that were told.
     restarts: u32,
+    /// Failed checkpoints that were told.
+    failed_checkpoints: u64,
     /// Idle splits that were told.
     idle: BTreeSet<(String, String)>,
     /// For how many seconds nothing has come, after how many to say why, and what had come by then.
@@ -47,6 +53,7 @@ impl Progress {
             shown: false,
             ticks: 0,
             restarts: 0,
+            failed_checkpoints: 0,
             idle: BTreeSet::new(),
             silent: 0,
             silent_until: SILENCE,
@@ -76,6 +83,7 @@ impl Progress {
         self.ticks += 1;
         let Some(metrics) = self.metrics().await else { return };
         self.tell_restarts(&metrics);
+        self.tell_failed_checkpoints(&metrics, self.failed_checkpoints * FAILED_CHECKPOINTS_FACTOR);
         self.tell_idle(&metrics);
         self.tell_silence(&metrics);
         if !self.terminal {
@@ -102,6 +110,19 @@ impl Progress {
             let how = metrics.started_from.map_or("begins anew", |_| "goes on from its last checkpoint");
             talk!("notice: the job failed and {how} ({} times so far): {why}", metrics.restarts);
             self.restarts = metrics.restarts;
+        }
+    }
+
+    /// A job whose checkpoints fail goes on, but it goes back further than its user thinks. Told when there are more than so many.
+    fn tell_failed_checkpoints(&mut self, metrics: &JobMetrics, told: u64) {
+        let failed = metrics.checkpoints.failed;
+        if let Some(why) = &metrics.last_failed_checkpoint
+            && failed > told
+        {
+            self.clear();
+            let completed = metrics.checkpoints.completed;
+            talk!("notice: {failed} checkpoint(s) of the job failed so far, {completed} are complete; the last failure: {why}");
+            self.failed_checkpoints = failed;
         }
     }
 
@@ -145,6 +166,7 @@ impl Progress {
         // Its counters are whole only once all tasks have ended, which the last row does not wait for.
         let Ok(JobResult { metrics, checkpoint, .. }) = job.result().await else { return };
         self.tell_restarts(&metrics);
+        self.tell_failed_checkpoints(&metrics, self.failed_checkpoints);
         if let Some(directory) = checkpoint {
             talk!("notice: the state of the job is kept in {directory}");
         }

@@ -144,15 +144,24 @@ pub(super) async fn print_rows(mut rows: RowStream, options: &PrintOptions) -> R
         talk!("notice: this query does not end by itself, and its rows are printed when it has; changelog shows each change");
     }
     let mut out = std::io::BufWriter::new(stdout());
-    let mut printer = printer(options, rows.schema(), rows.changelog(), &mut out)?;
+    // Begun with the first rows: one that fails before it has any leaves no head of a table behind.
+    let mut begun = None;
     let mut progress = Progress::start(rows.job().cloned());
     while let Some(batch) = progress.watch(rows.next_batch()).await? {
+        let printer = match &mut begun {
+            Some(printer) => printer,
+            none => none.insert(printer(options, rows.schema(), rows.changelog(), &mut out)?),
+        };
         printer.batch(&batch, &mut out)?;
         if !bounded {
             out.flush()?;
         }
         tokio::task::yield_now().await; // lets Ctrl-C through where rows come without a pause
     }
+    let printer = match begun {
+        Some(printer) => printer,
+        None => printer(options, rows.schema(), rows.changelog(), &mut out)?,
+    };
     let count = printer.finish(&mut out)?;
     out.flush()?;
     progress.footer(Some(count)).await;

@@ -5,8 +5,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use tokio::sync::oneshot;
+
+use super::blocking::BlockingThreads;
 
 /// What a panic said.
 pub type Panic = Box<dyn Any + Send>;
@@ -16,21 +18,36 @@ pub trait Executor: Send + Sync + fmt::Debug {
     /// Drives a future to its end.
     fn spawn(&self, future: BoxFuture<'static, ()>);
 
-    /// Runs work that may block, where it delays nobody.
-    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
+    /// Runs work that may block, where it delays nobody. It must not wait for other such work. Fails when there is nobody to do it.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) -> std::io::Result<()>;
 }
 
-/// The threads of a tokio runtime.
+/// The threads of a tokio runtime, and others for work that blocks.
 #[derive(Debug)]
-pub struct TokioExecutor(pub tokio::runtime::Handle);
+pub struct TokioExecutor {
+    runtime: tokio::runtime::Handle,
+    blocking: BlockingThreads,
+}
+
+impl TokioExecutor {
+    /// On a runtime. Threads for work that blocks start with it.
+    pub fn new(runtime: tokio::runtime::Handle) -> Self {
+        TokioExecutor { runtime, blocking: BlockingThreads::default() }
+    }
+
+    /// Nothing that blocks is begun any more; waits for what was, but no longer than this.
+    pub fn close(&self, within: std::time::Duration) {
+        self.blocking.close(within);
+    }
+}
 
 impl Executor for TokioExecutor {
     fn spawn(&self, future: BoxFuture<'static, ()>) {
-        self.0.spawn(future);
+        self.runtime.spawn(future);
     }
 
-    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
-        self.0.spawn_blocking(work);
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+        self.blocking.run(work)
     }
 }
 
@@ -49,14 +66,17 @@ pub fn run_on<T: Send + 'static>(
     ended.map(Result::ok).boxed()
 }
 
-/// Runs work that may block on an executor, as [`run_on`] does.
+/// Runs work that may block on an executor, as [`run_on`] does. An error when nobody can do it.
 pub fn run_blocking_on<T: Send + 'static>(
     executor: &dyn Executor,
     work: impl FnOnce() -> T + Send + 'static,
-) -> BoxFuture<'static, Ended<T>> {
+) -> BoxFuture<'static, std::io::Result<Ended<T>>> {
     let (sender, ended) = oneshot::channel();
-    executor.spawn_blocking(Box::new(move || {
+    let spawned = executor.spawn_blocking(Box::new(move || {
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     }));
-    ended.map(Result::ok).boxed()
+    match spawned {
+        Ok(()) => ended.map(|ended| Ok(ended.ok())).boxed(),
+        Err(cause) => ready(Err(cause)).boxed(),
+    }
 }

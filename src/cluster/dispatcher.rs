@@ -213,6 +213,13 @@ impl Dispatcher {
         self.job_ended(job, result, main);
     }
 
+    /// An endpoint has failed that all jobs need: their masters cannot learn any more how their tasks end.
+    pub(super) fn cluster_lost(&mut self, cause: &Error, main: &MainThread<Self>) {
+        self.closing = true;
+        let running: Vec<JobId> = self.jobs.iter().filter(|(_, job)| job.result.is_none()).map(|(id, _)| *id).collect();
+        running.into_iter().for_each(|job| self.master_lost(job, cause.clone(), main));
+    }
+
     fn forget_oldest(&mut self) {
         let jobs = &self.jobs;
         let has_ended = |job: &JobId| jobs.get(job).is_some_and(|entry| entry.result.is_some());

@@ -103,6 +103,8 @@ pub struct JobMetrics {
     pub started_from: Option<CheckpointId>,
     /// Its checkpoints.
     pub checkpoints: CheckpointCounts,
+    /// Why the last one failed that did.
+    pub last_failed_checkpoint: Option<String>,
     /// When they were taken, milliseconds since the epoch.
     pub at_ms: i64,
 }

@@ -9,6 +9,7 @@
 //! dropping it, which waits until its threads are gone ([`MiniCluster::shutdown`] waits without blocking).
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -18,7 +19,7 @@ use tokio::sync::oneshot;
 use super::dispatcher::Dispatcher;
 use super::resource_manager::ResourceManager;
 use super::task_executor::{DataPlane, TaskExecutor};
-use crate::clock::{Clock, TokioExecutor, random_id, sleep_until, spawn_thread_with_stack};
+use crate::clock::{TokioExecutor, give_up_after, random_id, spawn_thread, spawn_thread_with_stack};
 use crate::error::Result;
 use crate::rpc::{FencingToken, Gateway, RpcServer, RpcService};
 use crate::runtime::Environment;
@@ -27,7 +28,7 @@ use crate::runtime::state::MemoryManager;
 
 /// How long the end of the cluster waits for its jobs to stop: they are asked to stop at once, and only a connector that is stuck in the
 /// operating system needs longer.
-const SHUTDOWN_TIMEOUT_MS: i64 = 10_000;
+const SHUTDOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long it waits for the threads after that.
 const THREADS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -72,28 +73,25 @@ impl MiniCluster {
     /// Starts a cluster whose tasks find `environment` around them, and whose state and channels stay below the limit of `memory`.
     /// Takes about a millisecond.
     pub fn start(environment: Arc<Environment>, memory: Arc<MemoryManager>, options: MiniClusterOptions) -> Result<Self> {
-        let control = Builder::new_current_thread().enable_time().build()?;
-        let data = Builder::new_multi_thread()
-            .worker_threads(options.worker_threads.max(1))
-            .thread_name("flott-task")
-            .thread_stack_size(STACK_BYTES)
-            .enable_time()
-            .build()?;
-        let clock = Arc::clone(&environment.clock);
-        let service = RpcService::new("local", Arc::new(TokioExecutor(control.handle().clone())), Arc::clone(&clock), None);
+        environment.clock.start()?;
+        // The runtime of tasks panics where it gets no thread: better ask before.
+        let _ = spawn_thread("flott-task", || {})?.join();
+        let control = Threads::of(Builder::new_current_thread().enable_time().build()?);
+        let mut data = Builder::new_multi_thread();
+        data.worker_threads(options.worker_threads.max(1)).thread_name("flott-task").thread_stack_size(STACK_BYTES).enable_time();
+        let data = catch_unwind(AssertUnwindSafe(|| data.build()));
+        let data = Threads::of(data.unwrap_or_else(|_| Err(std::io::Error::other("the system gives no thread for tasks")))?);
+        let executor = Arc::clone(&control.executor);
+        let service = RpcService::new("local", executor, Arc::clone(&environment.clock), None);
         let shuffle = ShuffleEnvironment::new(Arc::clone(&memory));
-        let data_plane = DataPlane {
-            executor: Arc::new(TokioExecutor(data.handle().clone())),
-            environment,
-            shuffle: Arc::clone(&shuffle),
-            memory,
-        };
+        let data_plane =
+            DataPlane { executor: Arc::clone(&data.executor) as _, environment, shuffle: Arc::clone(&shuffle), memory };
         let dispatcher = start_endpoints(&service, data_plane, options.slots)?;
         let gateway = dispatcher.gateway("client");
         let (stop, stopping) = oneshot::channel();
         let (has_stopped, stopped) = oneshot::channel();
         let control = spawn_thread_with_stack("flott-control", STACK_BYTES, move || {
-            run_control(control, data, &service, &dispatcher, clock, stopping);
+            run_control(control, data, &service, &dispatcher, stopping);
             let _ = has_stopped.send(());
         })?;
         Ok(MiniCluster { dispatcher: gateway, shuffle, stop: Some(stop), stopped: Some(stopped), control: Some(control) })
@@ -140,30 +138,67 @@ pub(crate) fn start_endpoints(service: &RpcService, data_plane: DataPlane, slots
     resource_manager.start();
     executor.start();
     dispatcher.start();
+    // Jobs would wait for their answers for ever.
+    for termination in [resource_manager.termination(), executor.termination()] {
+        dispatcher.main_thread().when(termination.wait(), |dispatcher, main, outcome| {
+            if let Err(cause) = outcome {
+                dispatcher.cluster_lost(&cause, main);
+            }
+        });
+    }
     Ok(dispatcher)
+}
+
+/// A runtime with its executor. It can be dropped anywhere: a runtime alone panics where others run.
+struct Threads {
+    runtime: Option<Runtime>,
+    executor: Arc<TokioExecutor>,
+}
+
+impl Threads {
+    fn of(runtime: Runtime) -> Self {
+        let executor = Arc::new(TokioExecutor::new(runtime.handle().clone()));
+        Threads { runtime: Some(runtime), executor }
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is there until the end")
+    }
+
+    /// Waits for the threads, but not for those that are stuck.
+    fn end(mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(THREADS_TIMEOUT);
+        }
+        self.executor.close(THREADS_TIMEOUT);
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// The control thread: drives the endpoints until the cluster is to end, then ends them, jobs first.
 fn run_control(
-    control: Runtime,
-    data: Runtime,
+    control: Threads,
+    data: Threads,
     service: &RpcService,
     dispatcher: &RpcServer<Dispatcher>,
-    clock: Arc<dyn Clock>,
     stopping: oneshot::Receiver<()>,
 ) {
-    control.block_on(async {
+    control.runtime().block_on(async {
         let _ = stopping.await;
         let ending = async {
             let _ = dispatcher.terminate().wait().await;
             let _ = service.terminate().await;
         };
-        let deadline = sleep_until(Arc::clone(&clock), clock.now_ms() + SHUTDOWN_TIMEOUT_MS);
-        tokio::select! {
-            () = ending => {}
-            () = deadline => {}
-        }
+        // By the real time: what is stuck is stuck whatever the clock of the jobs says.
+        give_up_after(SHUTDOWN_TIMEOUT, ending).await;
     });
-    data.shutdown_timeout(THREADS_TIMEOUT);
-    control.shutdown_timeout(THREADS_TIMEOUT);
+    data.end();
+    control.end();
 }

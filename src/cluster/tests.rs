@@ -3,17 +3,24 @@
 mod fixture;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fixture::{Job, SOON, SPLIT_ROWS, World, values};
 use futures::executor::block_on;
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 
 use super::*;
-use crate::clock::{Clock, VirtualClock};
+use crate::clock::{Clock, Executor, SystemClock, TokioExecutor, VirtualClock};
 use crate::error::ErrorKind;
+use crate::rpc::RpcService;
 use crate::runtime::FlushId;
+use crate::runtime::channel::ShuffleEnvironment;
+use crate::runtime::state::MemoryManager;
 use crate::stream_graph::Partitioner;
+use crate::types::ResultId;
 
 fn bounded(splits: &str, parallelism: u32) -> Job {
     Job::source(parallelism, &[("splits", splits)])
@@ -256,4 +263,48 @@ fn jobs_wait_for_slots_in_turn() {
     assert_eq!(block_on(world.outcome(third)).state, JobState::Finished);
     block_on(world.dispatcher.ask(CancelJob { job: second }, Some(SOON))).unwrap();
     assert_eq!(block_on(world.outcome(second)).state, JobState::Canceled);
+}
+
+/// Does what tokio does where the system gives no thread.
+#[derive(Debug)]
+struct WithoutThreads {
+    inner: TokioExecutor,
+    panics: AtomicBool,
+}
+
+impl Executor for WithoutThreads {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        self.inner.spawn(future);
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+        assert!(!self.panics.load(Ordering::SeqCst), "there is no thread");
+        self.inner.spawn_blocking(work)
+    }
+}
+
+#[test]
+fn jobs_end_with_the_cause_when_an_endpoint_is_lost_that_they_need() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let environment = World::environment(Arc::new(SystemClock::new()));
+    let tokio = || TokioExecutor::new(runtime.handle().clone());
+    let executor = Arc::new(WithoutThreads { inner: tokio(), panics: AtomicBool::new(false) });
+    let service = RpcService::new("local", Arc::clone(&executor) as _, Arc::clone(&environment.clock), None);
+    let (results, memory) = (Arc::clone(&environment.results), MemoryManager::new(0));
+    let shuffle = ShuffleEnvironment::new(Arc::clone(&memory));
+    let data_plane = DataPlane { executor: Arc::new(tokio()), environment, shuffle, memory };
+    let dispatcher = start_endpoints(&service, data_plane, 4).unwrap().gateway("test");
+
+    let _rows = results.register(ResultId(1));
+    let mut graph = Job::source(1, &[("endless", "true")]).collect(ResultId(1));
+    graph.configuration.insert("execution.checkpointing.interval".to_string(), "50 ms".to_string());
+    let job = block_on(dispatcher.ask(SubmitJob { graph }, Some(SOON))).unwrap();
+    while block_on(dispatcher.ask(RequestJobInfo { job }, None)).unwrap().state != JobState::Running {}
+    executor.panics.store(true, Ordering::SeqCst);
+    let result = block_on(dispatcher.ask(AwaitResult { job }, Some(SOON))).unwrap();
+    assert_eq!(result.state, JobState::Failed);
+    let cause = result.error.unwrap();
+    assert!(cause.message().contains("panicked") && cause.detail() == Some("there is no thread"), "{cause:?}");
+    let graph = Job::source(1, &[]).collect(ResultId(1));
+    assert!(block_on(dispatcher.ask(SubmitJob { graph }, Some(SOON))).is_err(), "no job would run any more");
 }

@@ -137,9 +137,10 @@ impl<E: RpcEndpoint> MainThread<E> {
     ) {
         self.when(run_blocking_on(&*self.executor, work), |endpoint, main, ended| {
             let result = match ended {
-                Some(Ok(result)) => result,
-                Some(Err(panic)) => Err(Error::internal("blocking work panicked").with_detail(panic_message(&*panic))),
-                None => Err(Error::internal("blocking work was given up")),
+                Ok(Some(Ok(result))) => result,
+                Ok(Some(Err(panic))) => Err(Error::internal("blocking work panicked").with_detail(panic_message(&*panic))),
+                Ok(None) => Err(Error::internal("blocking work was given up")),
+                Err(cause) => Err(cause.into()),
             };
             then(endpoint, main, result);
         });

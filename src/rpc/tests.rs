@@ -145,9 +145,10 @@ impl Runner {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let clock = VirtualClock::new(0);
-        let here = RpcService::new("here", Arc::new(TokioExecutor(runtime.handle().clone())), clock.clone(), None);
+        let here = RpcService::new("here", Arc::new(TokioExecutor::new(runtime.handle().clone())), clock.clone(), None);
         let transport = Arc::new(Loopback(here.clone()));
-        let there = RpcService::new("there", Arc::new(TokioExecutor(runtime.handle().clone())), clock.clone(), Some(transport));
+        let there =
+            RpcService::new("there", Arc::new(TokioExecutor::new(runtime.handle().clone())), clock.clone(), Some(transport));
         Runner { runtime, clock, here, there, servers: Vec::new(), gateways: Vec::new(), log: Log::default() }
     }
 

@@ -11,6 +11,7 @@ use sqllogictest::{
 use super::database::Database;
 use super::files::TestFile;
 use super::modes::{MODES, Mode};
+use super::progress::Progress;
 use super::records::without_order;
 use crate::client::Session;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,15 +27,14 @@ pub enum Effect {
     NotShown,
 }
 
-/// Runs a file in a mode on a runtime of its own. `place` says at any time where it is.
-pub fn run_file(file: &TestFile, mode: &'static Mode, place: &Mutex<String>) -> std::result::Result<Effect, Failed> {
+/// Runs a file in a mode on a runtime of its own. `progress` says at any time where it is.
+pub fn run_file(file: &TestFile, mode: &'static Mode, progress: &Progress) -> std::result::Result<Effect, Failed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let sessions = Sessions::default();
-        let mut runner = runner(file, mode, &sessions);
-        let outcome = run_records(file, mode, &mut runner, place).await;
+        let mut runner = runner(file, mode, progress.sessions());
+        let outcome = run_records(file, mode, &mut runner, progress).await;
         let proof = match &outcome {
-            Ok(()) => prove(mode, &sessions).await,
+            Ok(()) => prove(mode, progress.sessions()).await,
             Err(_) => Ok(Effect::NotShown),
         };
         runner.shutdown_async().await;
@@ -46,14 +46,14 @@ async fn run_records(
     file: &TestFile,
     mode: &'static Mode,
     runner: &mut Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>>,
-    place: &Mutex<String>,
+    progress: &Progress,
 ) -> std::result::Result<(), Failed> {
     for record in parse_file::<DefaultColumnType>(&file.path)?.into_iter().filter(|record| wanted(record, file.line)) {
         if matches!(record, Record::Halt { .. }) {
             break;
         }
         if let Record::Statement { loc, .. } | Record::Query { loc, .. } = &record {
-            *place.lock().expect("no holder of this lock panics") = loc.to_string();
+            progress.comes_to(loc.to_string());
         }
         let record = if mode.shows_changes { record } else { without_order(record) };
         runner.run_async(record).await.map_err(|error| error.display(false).to_string())?;
@@ -62,7 +62,7 @@ async fn run_records(
 }
 
 /// The sessions of a file: one for each connection that it names.
-type Sessions = Arc<Mutex<Vec<Session>>>;
+pub(super) type Sessions = Arc<Mutex<Vec<Session>>>;
 
 async fn prove(mode: &Mode, sessions: &Sessions) -> std::result::Result<Effect, Failed> {
     let sessions = std::mem::take(&mut *sessions.lock().expect("no holder of this lock panics"));
@@ -234,7 +234,7 @@ mod tests {
         update_file(&file).unwrap();
         let expected = TEXT.replace("----\n2\n", "----\n1\n").replace("----\n6\n", "----\n5\n");
         assert_eq!(std::fs::read_to_string(&file.path).unwrap(), expected);
-        assert!(run_file(&file, &MODES[0], &Mutex::default()).is_ok());
+        assert!(run_file(&file, &MODES[0], &Progress::new("")).is_ok());
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         let (_folder, file) = file(Some(8));
         update_file(&file).unwrap();
         assert_eq!(std::fs::read_to_string(&file.path).unwrap(), TEXT.replace("----\n2\n", "----\n1\n"));
-        assert!(run_file(&file, &MODES[0], &Mutex::default()).is_ok());
-        assert!(run_file(&TestFile { line: None, ..file }, &MODES[0], &Mutex::default()).is_err());
+        assert!(run_file(&file, &MODES[0], &Progress::new("")).is_ok());
+        assert!(run_file(&TestFile { line: None, ..file }, &MODES[0], &Progress::new("")).is_err());
     }
 }

@@ -118,7 +118,16 @@ pub async fn run(session: &Session, graph: &StreamGraph, rows: Option<ResultStre
             select! {
                 biased;
                 _ = collected.next() => {}
-                stopped = &mut savepoint, if directory.is_none() => directory = Some(stopped),
+                stopped = &mut savepoint, if directory.is_none() => {
+                    // Its sources have stopped: of a job that goes on without a savepoint nothing would come any more.
+                    if let Err(error) = &stopped
+                        && error.kind() != ErrorKind::NotRunning
+                    {
+                        job.cancel_in_background();
+                        return Err(error.clone());
+                    }
+                    directory = Some(stopped);
+                }
                 result = &mut ended => {
                     // The news of the end may have overtaken that of the savepoint.
                     let directory = if directory.is_none() && is_asked.load(Relaxed) { Some(savepoint.await) } else { directory };

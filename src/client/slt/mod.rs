@@ -10,6 +10,7 @@ mod files;
 pub(in crate::client) mod interrupted;
 mod modes;
 mod pause;
+mod progress;
 mod proof;
 mod records;
 mod trials;

@@ -103,13 +103,20 @@ impl JobMaster {
         });
     }
 
-    /// Begins the savepoint that was asked for, as soon as one can begin.
+    /// Begins the savepoint that was asked for, as soon as one can begin, or refuses it when none will be able to.
     pub(super) fn try_savepoint(&mut self, main: &MainThread<Self>) {
         let Some(request) = &self.savepoint else { return };
         let is_free = self.checkpoints.pending().is_none() && !self.checkpoints.is_finalizing();
         if is_free && self.can_trigger() {
             self.trigger_checkpoint(request.kind, main);
+        } else if is_free && self.has_read_all() {
+            self.answer_savepoint(Err(read_all()));
         }
+    }
+
+    /// Whether no source has anything to read any more: the job is about to end.
+    fn has_read_all(&self) -> bool {
+        self.execution.state() == JobState::Running && !self.placement.is_empty() && self.running_sources().is_empty()
     }
 
     fn answer_savepoint(&mut self, result: Result<String>) {
@@ -205,6 +212,7 @@ impl JobMaster {
 
     pub(super) fn checkpoint_failed(&mut self, failure: CheckpointFailure, cause: Error, main: &MainThread<Self>) {
         let CheckpointFailure { barrier, job_failure } = failure;
+        self.last_failed_checkpoint = Some(cause.clone());
         self.tell_aborted(barrier);
         self.discard_beside(barrier, main);
         if barrier.kind.stops() {
@@ -251,6 +259,7 @@ impl JobMaster {
         if let Some(barrier) = is_at_end.then(|| self.checkpoints.give_up(main.clock().now_ms())).flatten() {
             self.tell_aborted(barrier);
             self.discard_beside(barrier, main);
+            self.after_checkpoint(main);
         }
     }
 
@@ -321,6 +330,11 @@ impl JobMaster {
     pub(super) fn subtasks(&self) -> std::collections::BTreeSet<SubtaskId> {
         self.execution.executions().map(|execution| (execution.attempt.vertex, execution.attempt.subtask)).collect()
     }
+}
+
+/// Why there is no savepoint.
+fn read_all() -> Error {
+    Error::new(ErrorKind::NotRunning, "the job has read all its input and is about to end")
 }
 
 /// How many splits the reader of a source in a subtask had received.
@@ -432,9 +446,8 @@ impl Handle<StopExecutionWithSavepoint> for JobMaster {
         if self.savepoint.is_some() || self.stopped_with.is_some() {
             return refused(ErrorKind::InvalidArgument, "the job is already being stopped with a savepoint");
         }
-        let all_read = !self.placement.is_empty() && self.running_sources().is_empty();
-        if self.execution.state().is_terminal() || all_read && self.execution.state() == JobState::Running {
-            return refused(ErrorKind::NotRunning, "the job has read all its input and is about to end");
+        if self.execution.state().is_terminal() || self.has_read_all() {
+            return Err(read_all()).into();
         }
         let (reply, answer) = Answer::later();
         self.savepoint = Some(SavepointRequest { kind, reply });

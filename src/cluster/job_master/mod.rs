@@ -93,6 +93,8 @@ pub struct JobMaster {
     checkpoint_timer: u64,
     /// A checkpoint was due while another one was under way.
     checkpoint_is_overdue: bool,
+    /// Why the last one failed that did.
+    last_failed_checkpoint: Option<Error>,
     /// Away while they commit, beside the main thread.
     committers: Option<Committers>,
     savepoint: Option<SavepointRequest>,
@@ -140,6 +142,7 @@ impl JobMaster {
             checkpoints: CheckpointCoordinator::new(CheckpointSettings::new(&configuration), CheckpointId(1)),
             checkpoint_timer: 0,
             checkpoint_is_overdue: false,
+            last_failed_checkpoint: None,
             committers: None,
             savepoint: None,
             stopped_with: None,
@@ -385,6 +388,7 @@ impl JobMaster {
             last_failure: self.last_failure.as_ref().map(ToString::to_string),
             started_from: self.started_from,
             checkpoints: self.checkpoints.counts(),
+            last_failed_checkpoint: self.last_failed_checkpoint.as_ref().map(ToString::to_string),
             at_ms: self.services.environment.clock.now_ms(),
         }
     }
@@ -434,6 +438,7 @@ impl Handle<UpdateTask> for JobMaster {
             TaskUpdate::Processed => {
                 self.processed.insert(call.attempt);
                 self.give_up_useless_checkpoint(main);
+                self.try_savepoint(main);
             }
             TaskUpdate::Ended { end, metrics, last_state } => {
                 self.task_ended(call.attempt, end, metrics.map(|metrics| *metrics), last_state, main)

@@ -311,16 +311,21 @@ impl World {
         World::with(clock, MiniClusterOptions { worker_threads: 2, slots: 16 })
     }
 
-    fn with(clock: Arc<dyn Clock>, options: MiniClusterOptions) -> Self {
-        let results = Arc::new(ResultHub::default());
-        let environment = Arc::new(Environment {
+    /// What its tasks find around them.
+    pub fn environment(clock: Arc<dyn Clock>) -> Arc<Environment> {
+        Arc::new(Environment {
             clock,
             functions: Arc::default(),
             connectors: Arc::new(TestConnectors),
             operators: Arc::new(TestOperators { built: AtomicU64::new(0) }),
-            results: results.clone(),
+            results: Arc::new(ResultHub::default()),
             stores: Arc::new(LocalStores::default()),
-        });
+        })
+    }
+
+    fn with(clock: Arc<dyn Clock>, options: MiniClusterOptions) -> Self {
+        let environment = World::environment(clock);
+        let results = Arc::clone(&environment.results);
         let cluster = MiniCluster::start(environment, MemoryManager::new(0), options).unwrap();
         World { dispatcher: cluster.dispatcher(), cluster, results, next_result: AtomicU64::new(1) }
     }

@@ -138,7 +138,7 @@ impl Executor for SimulatedExecutor {
         state.ready.push(id);
     }
 
-    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
         let mut work = Some(work);
         self.spawn(Box::pin(std::future::poll_fn(move |_| {
             if let Some(work) = work.take() {
@@ -146,6 +146,7 @@ impl Executor for SimulatedExecutor {
             }
             Poll::Ready(())
         })));
+        Ok(())
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
         let order = Arc::new(Mutex::new(Vec::new()));
         for number in 0..8 {
             let order = Arc::clone(&order);
-            executor.spawn_blocking(Box::new(move || order.lock().unwrap().push(number)));
+            executor.spawn_blocking(Box::new(move || order.lock().unwrap().push(number))).unwrap();
         }
         while executor.step() {}
         let order = order.lock().unwrap().clone();

@@ -98,6 +98,15 @@ fn scripts_share_a_session_and_are_parsed_before_they_run() {
 }
 
 #[test]
+fn quit_ends_a_run_whatever_follows() {
+    let first = script("SELECT 1; QUIT; SELECT nope;");
+    let second = script("SELECT 2;");
+    let (first, second) = (first.path().to_str().unwrap(), second.path().to_str().unwrap());
+    check(&["run", first, second], 0, "EXPR$0\n1\n", "");
+    check(&["-e", "EXIT", "-e", "SELECT 1"], 0, "", "");
+}
+
+#[test]
 fn relative_paths_start_from_where_a_table_was_created() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

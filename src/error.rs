@@ -363,10 +363,13 @@ impl From<arrow::error::ArrowError> for Error {
     }
 }
 
-/// The candidate nearest to `name` by edit distance, when near enough to be meant: for "did you mean" hints.
+/// The candidate nearest to `name` by edit distance, when near enough to be meant, or else the only one that begins so: for "did you
+/// mean" hints.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Nothing has a name this long: that would not be a slip, and the distance to it takes long to find.
     const NAME_CHARS_MAX: usize = 200;
+    /// Fewer letters are the beginning of anything.
+    const BEGINNING_MIN: usize = 3;
     let lower = name.to_lowercase();
     let length = lower.chars().count();
     if length > NAME_CHARS_MAX {
@@ -379,8 +382,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let shares_some = distance == 0 || distance < length.min(candidate_length);
         (shares_some && distance <= (length.max(candidate_length) / 3).max(1)).then_some(distance)
     };
-    let found = candidates.into_iter().filter_map(|candidate| near(candidate).map(|distance| (distance, candidate)));
-    found.min().map(|(_, candidate)| candidate)
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let found = candidates.iter().filter_map(|candidate| near(candidate).map(|distance| (distance, *candidate)));
+    found.min().map(|(_, candidate)| candidate).or_else(|| {
+        let mut longer = candidates.iter().filter(|candidate| candidate.to_lowercase().starts_with(&lower));
+        longer.next().copied().filter(|_| length >= BEGINNING_MIN && longer.next().is_none())
+    })
 }
 
 /// What is wrong with a regular expression, in a line: the library draws a picture around it.
@@ -425,5 +432,12 @@ mod tests {
         assert_eq!(nearest("zzz", ["path", "rows-per-second"]), None);
         assert_eq!(nearest("b", ["a"]), None);
         assert_eq!(nearest("A", ["a"]), Some("a"));
+    }
+
+    #[test]
+    fn a_beginning_is_near_to_the_only_name_that_begins_so() {
+        assert_eq!(nearest("cust", ["id", "customer", "amount"]), Some("customer"));
+        assert_eq!(nearest("cust", ["customer_id", "customer_name"]), None);
+        assert_eq!(nearest("cu", ["customer_id"]), None);
     }
 }

@@ -260,12 +260,9 @@ impl CatalogManager {
             return error;
         }
         let error = Error::new(ErrorKind::UndefinedTable, format!("{what} {path} does not exist"));
-        with_nearest(error, &path.name, self.names_in(&path.catalog, &path.database))
-    }
-
-    /// The names of all tables and views of a database, temporary ones included, sorted.
-    pub(super) fn names_in(&self, catalog: &str, database: &str) -> Vec<String> {
-        self.entries_in(catalog, database).into_keys().collect()
+        let entries = self.entries_in(&path.catalog, &path.database).into_iter();
+        let fitting = entries.filter(|(_, entry)| what != "view" || entry.is_view()).map(|(name, _)| name);
+        with_nearest(error, &path.name, fitting)
     }
 
     /// All tables and views of a database by name: the temporary ones shadow the persistent ones.

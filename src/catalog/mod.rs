@@ -13,6 +13,6 @@ mod tests;
 pub use connector::{ConnectorDescriptor, ConnectorRegistry, OptionDescriptor, SinkAbilities, SourceAbilities};
 pub use listing::LikeFilter;
 pub use manager::{CatalogEntry, CatalogManager, DEFAULT_CATALOG, DEFAULT_DATABASE};
-pub use options::{WATERMARK_OPTIONS, check_options};
+pub use options::{WATERMARK_OPTIONS, check_keys, check_options};
 pub use show::ColumnDescription;
 pub use table::{CatalogTable, CatalogView, Column, ColumnKind, ObjectPath, Options, WatermarkDefinition};

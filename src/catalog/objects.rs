@@ -45,6 +45,7 @@ impl CatalogManager {
         if let Some(known) = known {
             let what = format!("{}{}", if temporary { "temporary " } else { "" }, known.kind());
             let error = Error::new(ErrorKind::DuplicateObject, format!("{what} {path} exists already")).at(name.span);
+            let error = error.with_hint(format!("drop it first, or write CREATE {} IF NOT EXISTS", what.to_uppercase()));
             return if if_not_exists { Ok(false) } else { Err(error) };
         }
         self.insert(path, entry, temporary);

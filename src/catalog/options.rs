@@ -55,10 +55,7 @@ pub fn check_options(
         None => error,
     };
     let connector = connector_of(table, registry).map_err(|error| at(error, "connector"))?;
-    let mut known = connector.options(table).map_err(|error| at(error, "format"))?;
-    if connector.source(table).is_ok() {
-        known.extend_from_slice(WATERMARK_OPTIONS);
-    }
+    let known = known_options(table, connector).map_err(|error| at(error, "format"))?;
     let mut notices = Vec::new();
     for (key, value) in table.options.iter().filter(|(key, _)| *key != "connector") {
         let option = find(table, connector, &known, key).map_err(|error| at(error, key))?;
@@ -79,12 +76,50 @@ pub fn check_options(
     Ok(notices)
 }
 
+/// Checks that the connector of a table knows the options that are to be taken out of it.
+pub fn check_keys(table: &CatalogTable, registry: &ConnectorRegistry, keys: &[(String, Span)]) -> Result<()> {
+    let connector = connector_of(table, registry)?;
+    let known = known_options(table, connector)?;
+    keys.iter().try_for_each(|(key, span)| find(table, connector, &known, key).map(drop).map_err(|error| error.at(*span)))
+}
+
+fn known_options(table: &CatalogTable, connector: &dyn ConnectorDescriptor) -> Result<Vec<OptionDescriptor>> {
+    let mut known = connector.options(table)?;
+    if connector.source(table).is_ok() {
+        known.extend_from_slice(WATERMARK_OPTIONS);
+    }
+    Ok(known)
+}
+
 /// The option that an error of the connector speaks of; `connector` where it speaks of none.
 fn culprit<'a>(table: &'a CatalogTable, error: &Error) -> &'a str {
     let named = table.options.keys().find(|key| error.message().contains(&format!("option '{key}'")));
     let among = || table.options.keys().find(|key| error.message().contains(&format!("'{key}'")));
     named.or_else(among).map_or("connector", String::as_str)
 }
+
+/// Connectors of Flink's that Flott does not have.
+const FLINK_CONNECTORS: &[&str] = &[
+    "dynamodb",
+    "elasticsearch-7",
+    "elasticsearch-8",
+    "firehose",
+    "hbase-1.4",
+    "hbase-2.2",
+    "hudi",
+    "iceberg",
+    "jdbc",
+    "kafka",
+    "kinesis",
+    "mongodb",
+    "mysql-cdc",
+    "opensearch",
+    "opensearch-2",
+    "paimon",
+    "postgres-cdc",
+    "pulsar",
+    "upsert-kafka",
+];
 
 fn connector_of<'a>(table: &CatalogTable, registry: &'a ConnectorRegistry) -> Result<&'a dyn ConnectorDescriptor> {
     let available = || registry.0.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
@@ -94,6 +129,9 @@ fn connector_of<'a>(table: &CatalogTable, registry: &'a ConnectorRegistry) -> Re
     };
     if let Some(connector) = registry.0.get(name.as_str()) {
         return Ok(&**connector);
+    }
+    if FLINK_CONNECTORS.contains(&name.as_str()) {
+        return Err(Error::unsupported(format!("connector '{name}'")).with_hint(format!("available are {}", available())));
     }
     let error = Error::new(ErrorKind::InvalidOption, format!("unknown connector '{name}'"));
     Err(match nearest(name, registry.0.keys().copied()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::result::{Outcome, StatementResult};
 use super::session::Session;
-use crate::catalog::{CatalogTable, ColumnKind, check_options};
+use crate::catalog::{CatalogTable, ColumnKind, check_keys, check_options};
 use crate::config::Notice;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::plan::{self, LogicalPlan, binder};
@@ -145,7 +145,11 @@ impl Session {
                 return Ok(Vec::new());
             }
             AlterTable::Set(options) => (state.catalog.with_options(name, options)?, options.clone()),
-            AlterTable::Reset(keys) => (state.catalog.without_options(name, keys)?, Default::default()),
+            AlterTable::Reset(keys) => {
+                let table = state.catalog.without_options(name, keys)?;
+                check_keys(&table, &self.engine.descriptors, keys)?;
+                (table, Default::default())
+            }
         };
         if places.contains_key("path") {
             table.base_dir = state.base_dir.clone();

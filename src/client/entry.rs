@@ -64,7 +64,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             interruptible(async {
                 let mut runner = runner(&options, || files.iter().filter_map(|file| Script::of_file(file)).collect()).await?;
                 for file in &files {
-                    runner.run_file(file).await?;
+                    if runner.run_file(file).await?.is_break() {
+                        break;
+                    }
                 }
                 runner.finish().await
             })
@@ -79,7 +81,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             interruptible(async {
                 let mut runner = runner(&cli.options, || cli.execute.iter().map(|sql| Script::of_text(sql)).collect()).await?;
                 for sql in &cli.execute {
-                    runner.run_text(sql, "--execute").await?;
+                    if runner.run_text(sql, "--execute").await?.is_break() {
+                        break;
+                    }
                 }
                 runner.finish().await
             })
@@ -91,7 +95,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode> {
             let sql = script_text(bytes, "the script on standard input")?;
             interruptible(async {
                 let mut runner = runner(&cli.options, || vec![Script::of_text(&sql)]).await?;
-                runner.run_text(&sql, "standard input").await?;
+                let _quits = runner.run_text(&sql, "standard input").await?; // nothing follows
                 runner.finish().await
             })
             .await

@@ -4,6 +4,7 @@
 //! runs on beside the others and is waited for at the end. A script is parsed as a whole before its first statement runs.
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::cli::{OutputFormat, RunOptions};
@@ -55,23 +56,26 @@ impl ScriptRunner {
         ScriptRunner { session, format, unbounded: Vec::new(), restore }
     }
 
-    /// Runs a script; relative paths in it start from its folder.
-    pub async fn run_file(&mut self, file: &Path) -> Result<()> {
+    /// Runs a script; relative paths in it start from its folder. Break = it said QUIT.
+    pub async fn run_file(&mut self, file: &Path) -> Result<ControlFlow<()>> {
         let sql = read_script(file)?;
         self.session.set_base_dir(folder_of(file));
         self.run_text(&sql, &file.display().to_string()).await
     }
 
-    /// Runs the statements of a text that is known to the user as `name`.
-    pub async fn run_text(&mut self, sql: &str, name: &str) -> Result<()> {
+    /// Runs the statements of a text that is known to the user as `name`. Break = one of them was QUIT.
+    pub async fn run_text(&mut self, sql: &str, name: &str) -> Result<ControlFlow<()>> {
         for (index, statement) in parse(&self.session, sql, name)?.iter().enumerate() {
+            if matches!(statement.statement, Statement::Quit) {
+                return Ok(ControlFlow::Break(()));
+            }
             let done = match self.execute(statement).await {
                 Ok(result) => self.show(result).await,
                 Err(error) => Err(error),
             };
             done.map_err(|error| failed_statement(error.at(statement.place).with_sql(sql), name, index + 1))?;
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     async fn execute(&mut self, statement: &ParsedStatement) -> Result<StatementResult> {
@@ -123,7 +127,7 @@ impl ScriptRunner {
         let default = if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Csv };
         let configuration = self.session.configuration();
         let format = format_of(self.format, &configuration, default);
-        let options = PrintOptions { format, time_zone: configuration.time_zone(), width: None };
+        let options = PrintOptions::of(format, &configuration, None);
         if live::is_live(&rows, format) && std::io::stdout().is_terminal() {
             return live::show(rows, &options, &mut screen()).await;
         }
@@ -228,6 +232,9 @@ pub async fn explain_file(session: &Session, file: &Path, format: ExplainFormat)
     let name = file.display().to_string();
     session.set_base_dir(folder_of(file));
     for (index, parsed) in parse(session, &sql, &name)?.iter().enumerate() {
+        if matches!(parsed.statement, Statement::Quit) {
+            break;
+        }
         let explained = explain_statement(session, parsed, format).await;
         explained.map_err(|error| failed_statement(error.at(parsed.place).with_sql(sql.as_str()), &name, index + 1))?;
     }

@@ -247,6 +247,7 @@ impl Session {
             Statement::Show(what) => show::show(what, &self.locked(), &self.engine).map(Into::into),
             Statement::Describe { target, .. } => show::describe(target, &self.locked(), &self.engine.functions).map(Into::into),
             Statement::Call { procedure, arguments } => self.call(procedure, arguments).await,
+            Statement::Quit => Err(Error::unsupported("QUIT in a program").with_hint("drop the session to end it")),
             other => self.define(other, &statement.hints).await,
         }
     }

@@ -76,7 +76,6 @@ const FOREIGN: &[Foreign] = &[
     inert("table.dml-sync", "whether INSERT is waited for depends on how the statement is run"),
     inert("table.dml-async", "whether INSERT is waited for depends on how the statement is run"),
     inert("table.rtas-ctas.atomicity-enabled", "the table is there as soon as the statement is accepted"),
-    inert("table.display.max-column-width", "columns are shown in full"),
     inert("table.generated-code.max-length", "no code is generated"),
     inert("table.catalog-store.*", "catalogs live as long as the session"),
     inert("table.resources.download-dir", "there are no jars"),
@@ -166,6 +165,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("execution.savepoint.path", "execution.state-recovery.path"),
     ("execution.savepoint.ignore-unclaimed-state", "execution.state-recovery.ignore-unclaimed-state"),
     ("restart-strategy", "restart-strategy.type"),
+    ("sql-client.display.max-column-width", "table.display.max-column-width"),
 ];
 
 /// The key under which Flott knows a setting.

@@ -59,6 +59,7 @@ pub const SETTINGS: &[Setting] = &[
     KEYED_SHUFFLE,
     QUOTED_IDENTIFIERS,
     RESULT_MODE,
+    COLUMN_WIDTH,
     OPTIMIZER_ENABLED,
 ];
 
@@ -444,6 +445,7 @@ pub(super) const INTEGER_RANGES: &[(&str, RangeInclusive<i64>)] = &[
     (PARALLELISM.key, 1..=32_768),
     (MAX_PARALLELISM.key, 1..=32_768),
     (BATCH_ROWS.key, 1..=1_048_576),
+    (COLUMN_WIDTH.key, 1..=1_048_576),
     (CHANNEL_EXCLUSIVE_BUFFERS.key, 1..=1_024),
     (CHANNEL_FLOATING_BUFFERS.key, 0..=65_536),
     (TOLERABLE_FAILED_CHECKPOINTS.key, 0..=2_147_483_647),
@@ -458,4 +460,11 @@ pub const RESULT_MODE: Setting = Setting {
     setting_type: SettingType::OneOf(&["TABLE", "CHANGELOG", "TABLEAU"]),
     default: "TABLE",
     doc: "How results are shown where --format does not say: TABLE and TABLEAU the final rows, CHANGELOG every change.",
+};
+/// Tables for reading.
+pub const COLUMN_WIDTH: Setting = Setting {
+    key: "table.display.max-column-width",
+    setting_type: SettingType::Integer,
+    default: "40",
+    doc: "Characters of a value in a printed table, at most, where the table is wider than the terminal. Other formats cut nothing.",
 };

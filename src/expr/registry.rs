@@ -136,9 +136,11 @@ impl FunctionRegistry {
         })
     }
 
-    /// All names, sorted: for SHOW FUNCTIONS, completion and "did you mean".
+    /// All names, sorted: for SHOW FUNCTIONS, completion and "did you mean". Without those that no call can name: what `RESPECT NULLS`
+    /// and `IGNORE NULLS` make of a function.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.scalars.keys().chain(self.aggregates.keys()).cloned().collect();
+        let built_in = self.scalars.keys().chain(self.aggregates.keys());
+        let mut names: Vec<String> = built_in.filter(|name| !name.ends_with("_NULLS")).cloned().collect();
         names.extend(self.users().keys().cloned());
         names.sort_unstable();
         names

@@ -77,10 +77,12 @@ impl StatementParser<'_, '_> {
         } else if self.p.eat("RESET") {
             AlterTable::Reset(self.list(|parser| parser.p.string("an option key in quotes"))?)
         } else {
+            // Without COLUMN it is a column too.
             let unsupported = ["ADD", "MODIFY", "DROP", "RENAME"].into_iter().find(|word| self.p.at(word));
             return Err(match unsupported {
                 Some(word) => {
-                    Error::unsupported(format!("ALTER TABLE {word}")).at(span).with_hint("drop the table and create it anew")
+                    let what = if word == "RENAME" { "RENAME of a column" } else { word };
+                    Error::unsupported(format!("ALTER TABLE {what}")).at(span).with_hint("drop the table and create it anew")
                 }
                 None => self.unexpected("RENAME TO, SET or RESET"),
             });

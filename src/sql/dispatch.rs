@@ -133,6 +133,9 @@ impl StatementParser<'_, '_> {
         if self.p.eat("ALTER") {
             return Err(self.unexpected("TABLE"));
         }
+        if self.p.eat("QUIT") || self.p.eat("EXIT") {
+            return Ok(Statement::Quit);
+        }
         if self.p.eat("STOP") {
             return Err(self.unexpected("JOB"));
         }

@@ -21,6 +21,9 @@ const WITH_OPTIONS: &[&str] = &["EMIT", "STATE_TTL"];
 /// The query hint that names the table of late rows: `LATE_ROWS('t')`.
 pub const LATE_ROWS: &str = "LATE_ROWS";
 
+/// The hint behind the name of a table.
+const OPTIONS: &str = "OPTIONS";
+
 /// Query hints of Flink's that change what a query does.
 const UNSUPPORTED: &[&str] = &["LOOKUP"];
 
@@ -49,7 +52,7 @@ pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usiz
                 Some(Token::Word(_)) => {
                     let name_end = before.map_or(origin, |token| location_of(token.span.end));
                     let options = table_hint(text, dialect, origin)?;
-                    hints.with_options.push(HintedOptions { hint: "OPTIONS", name_end, options, span });
+                    hints.with_options.push(HintedOptions { hint: OPTIONS, name_end, options, span });
                 }
                 _ => {
                     let error = Error::new(ErrorKind::Syntax, "misplaced hint").at(span);
@@ -66,9 +69,9 @@ pub(super) fn collect(script: &Script, dialect: &FlinkDialect, range: Range<usiz
 /// `OPTIONS('k' = 'v', …)`.
 fn table_hint(text: &str, dialect: &FlinkDialect, origin: Location) -> Result<Options> {
     within(text, dialect, origin, |parser| {
-        let (name, span) = parser.identifier("OPTIONS")?;
-        if !name.eq_ignore_ascii_case("OPTIONS") {
-            return Err(unknown_hint(&name, span, &["OPTIONS"]));
+        let (name, span) = parser.identifier(OPTIONS)?;
+        if !name.eq_ignore_ascii_case(OPTIONS) {
+            return Err(unknown_hint(&name, span, &[OPTIONS]));
         }
         hinted_options(parser, span)
     })
@@ -93,45 +96,7 @@ fn hinted_options(parser: &mut Parser, span: Span) -> Result<Options> {
 fn query_hints(text: &str, dialect: &FlinkDialect, origin: Location, select_end: Location, hints: &mut Hints) -> Result<()> {
     within(text, dialect, origin, |parser| {
         loop {
-            let (name, span) = parser.identifier("the name of a hint")?;
-            let upper = name.to_uppercase();
-            if UNSUPPORTED.contains(&upper.as_str()) {
-                return Err(Error::unsupported(format!("the hint {upper}")).at(span));
-            }
-            if let Some(hint) = WITH_OPTIONS.iter().find(|known| **known == upper) {
-                let options = hinted_options(parser, span)?;
-                hints.with_options.push(HintedOptions { hint, name_end: select_end, options, span });
-                if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
-                    return Ok(());
-                }
-                continue;
-            }
-            if upper == LATE_ROWS {
-                parser.require(&Token::LParen)?;
-                let (table, _) = parser.string("the name of a table in quotes")?;
-                parser.require(&Token::RParen)?;
-                let options = Options::from([("table".to_string(), table)]);
-                hints.with_options.push(HintedOptions { hint: LATE_ROWS, name_end: select_end, options, span });
-                if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
-                    return Ok(());
-                }
-                continue;
-            }
-            if !HARMLESS.contains(&upper.as_str()) {
-                return Err(unknown_hint(&name, span, &[HARMLESS, WITH_OPTIONS, &[LATE_ROWS]].concat()));
-            }
-            if !parser.eat_token(&Token::LParen) || parser.at_token(&Token::RParen) {
-                return Err(Error::new(ErrorKind::Syntax, format!("the hint {upper} names no table"))
-                    .with_hint(format!("name the tables that it is for: {upper}(t)"))
-                    .at(span));
-            }
-            hints.idle.push((upper, span));
-            while !parser.eat_token(&Token::RParen) {
-                if parser.at_token(&Token::EOF) {
-                    return Err(parser.unexpected("\")\""));
-                }
-                parser.advance_token();
-            }
+            query_hint(parser, select_end, hints)?;
             if !parser.eat_token(&Token::Comma) && parser.at_token(&Token::EOF) {
                 return Ok(());
             }
@@ -139,11 +104,51 @@ fn query_hints(text: &str, dialect: &FlinkDialect, origin: Location, select_end:
     })
 }
 
+fn query_hint(parser: &mut Parser, select_end: Location, hints: &mut Hints) -> Result<()> {
+    let (name, span) = parser.identifier("the name of a hint")?;
+    let upper = name.to_uppercase();
+    if UNSUPPORTED.contains(&upper.as_str()) {
+        return Err(Error::unsupported(format!("the hint {upper}")).at(span));
+    }
+    if let Some(hint) = WITH_OPTIONS.iter().find(|known| **known == upper) {
+        let options = hinted_options(parser, span)?;
+        hints.with_options.push(HintedOptions { hint, name_end: select_end, options, span });
+        return Ok(());
+    }
+    if upper == LATE_ROWS {
+        parser.require(&Token::LParen)?;
+        let (table, _) = parser.string("the name of a table in quotes")?;
+        parser.require(&Token::RParen)?;
+        let options = Options::from([("table".to_string(), table)]);
+        hints.with_options.push(HintedOptions { hint: LATE_ROWS, name_end: select_end, options, span });
+        return Ok(());
+    }
+    if !HARMLESS.contains(&upper.as_str()) {
+        return Err(unknown_hint(&name, span, &[HARMLESS, WITH_OPTIONS, &[LATE_ROWS]].concat()));
+    }
+    if !parser.eat_token(&Token::LParen) || parser.at_token(&Token::RParen) {
+        return Err(Error::new(ErrorKind::Syntax, format!("the hint {upper} names no table"))
+            .with_hint(format!("name the tables that it is for: {upper}(t)"))
+            .at(span));
+    }
+    hints.idle.push((upper, span));
+    while !parser.eat_token(&Token::RParen) {
+        if parser.at_token(&Token::EOF) {
+            return Err(parser.unexpected("\")\""));
+        }
+        parser.advance_token();
+    }
+    Ok(())
+}
+
 fn unknown_hint(name: &str, span: Span, known: &[&'static str]) -> Error {
     let error = Error::new(ErrorKind::Syntax, format!("unknown hint \"{name}\"")).at(span);
-    match nearest(name, known.iter().copied()) {
+    match nearest(name, known.iter().copied().chain([OPTIONS])) {
+        Some(OPTIONS) if !known.contains(&OPTIONS) => {
+            error.with_hint("OPTIONS stands behind the name of a table: FROM t /*+ OPTIONS('key' = 'value') */")
+        }
         Some(near) => error.with_hint(format!("did you mean {near}?")),
-        None => error,
+        None => error.with_hint(format!("there are: {}", known.join(", "))),
     }
 }
 

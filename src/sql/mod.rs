@@ -35,6 +35,7 @@ mod dialect;
 mod dispatch;
 mod dml;
 mod expression;
+mod foreign;
 mod function;
 mod hints;
 mod json;

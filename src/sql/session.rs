@@ -155,6 +155,9 @@ impl StatementParser<'_, '_> {
             let error = Error::new(ErrorKind::Syntax, "WITH DRAIN stands only behind WITH SAVEPOINT");
             return Err(error.with_hint("STOP JOB 'id' WITH SAVEPOINT WITH DRAIN").at(drain));
         }
+        if self.p.eat("WITH") {
+            return Err(self.unexpected(if with_savepoint { "DRAIN" } else { "SAVEPOINT" }));
+        }
         Ok(Statement::StopJob { job, with_savepoint, with_drain, span })
     }
 

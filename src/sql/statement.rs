@@ -80,6 +80,8 @@ pub enum Statement {
     Set { assignment: Option<(String, String)>, span: Span },
     /// RESET ['key'].
     Reset { key: Option<String>, span: Span },
+    /// QUIT or EXIT: the end of a script, whatever follows.
+    Quit,
     /// INSERT INTO.
     Insert(Box<Insert>),
     /// EXECUTE STATEMENT SET BEGIN … END.

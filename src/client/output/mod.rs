@@ -15,6 +15,7 @@ use std::io::Write;
 
 use super::ChangelogFold;
 use super::cli::OutputFormat;
+use crate::config::{COLUMN_WIDTH, Configuration};
 use crate::error::Result;
 use crate::types::{Batch, ChangelogMode, SchemaRef};
 
@@ -36,6 +37,16 @@ pub struct PrintOptions {
     pub time_zone: crate::types::TimeZone,
     /// Columns of the terminal; longer tables are cut.
     pub width: Option<usize>,
+    /// Characters of a value in a table that does not fit, at most.
+    pub column_width: usize,
+}
+
+impl PrintOptions {
+    /// As the session's settings have it, for a terminal of `width` columns.
+    pub fn of(format: OutputFormat, configuration: &Configuration, width: Option<usize>) -> Self {
+        let column_width = usize::try_from(configuration.integer(&COLUMN_WIDTH)).unwrap_or(usize::MAX);
+        PrintOptions { format, time_zone: configuration.time_zone(), width, column_width }
+    }
 }
 
 /// The printer of a format, for a result with these columns and changes. What comes before the first row is printed at once.

@@ -10,8 +10,6 @@ use crate::error::Result;
 use crate::expr::text::TextStyle;
 use crate::types::{Batch, SchemaRef};
 
-/// Characters of a cell, at most, as `sql-client.display.max-column-width` has it by default in Flink.
-const CELL_WIDTH_MAX: usize = 40;
 /// Where the terminal is narrow, one text after another is cut to this.
 const CELL_WIDTH_GOOD: usize = 20;
 /// Where that is not enough, all are cut to this.
@@ -28,6 +26,7 @@ pub(super) struct TablePrinter {
     whole: Vec<bool>,
     rows: Vec<Vec<String>>,
     width: Option<usize>,
+    column_width: usize,
 }
 
 impl TablePrinter {
@@ -39,6 +38,7 @@ impl TablePrinter {
             whole: schema.fields.iter().map(|field| WHOLE_COLUMNS.contains(&field.name.as_str())).collect(),
             rows: Vec::new(),
             width: options.width,
+            column_width: options.column_width,
         }))
     }
 
@@ -49,8 +49,11 @@ impl TablePrinter {
                 *width = (*width).max(cell.width());
             }
         }
+        if self.width.is_some_and(|available| table_width(&widths) <= available) {
+            return widths;
+        }
         let kept = widths.iter_mut().zip(&self.whole);
-        kept.filter(|(_, whole)| !**whole).for_each(|(width, _)| *width = (*width).min(CELL_WIDTH_MAX));
+        kept.filter(|(_, whole)| !**whole).for_each(|(width, _)| *width = (*width).min(self.column_width));
         if let Some(available) = self.width {
             shrink(&mut widths, &self.right, &self.whole, available);
         }
@@ -79,11 +82,15 @@ impl TablePrinter {
     }
 }
 
+/// What a table with columns of these widths takes of a line.
+fn table_width(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 3 * widths.len() + 1
+}
+
 /// Narrows columns until the table fits: the widest texts first, numbers only where nothing else helps, since a part of a number reads
 /// as another one.
 fn shrink(widths: &mut [usize], is_number: &[bool], is_whole: &[bool], available: usize) {
-    let borders = 3 * widths.len() + 1;
-    let excess = |widths: &[usize]| (widths.iter().sum::<usize>() + borders).saturating_sub(available);
+    let excess = |widths: &[usize]| table_width(widths).saturating_sub(available);
     let mut texts: Vec<usize> = (0..widths.len()).filter(|column| !is_number[*column] && !is_whole[*column]).collect();
     texts.sort_by_key(|column| std::cmp::Reverse(widths[*column]));
     for column in &texts {
@@ -143,7 +150,11 @@ impl ResultPrinter for TablePrinter {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::client::cli::OutputFormat;
+    use crate::types::{Schema, TimeZone};
 
     #[test]
     fn text_is_cut_by_the_columns_that_it_takes() {
@@ -161,6 +172,23 @@ mod tests {
         assert_eq!(widths, [15, 16, 19]);
         shrink(&mut widths, &[false, false, true], &[false; 3], 10);
         assert_eq!(widths, [8, 8, 8]);
+    }
+
+    #[test]
+    fn nothing_is_cut_while_the_table_fits() {
+        let options = |width| PrintOptions { format: OutputFormat::Table, time_zone: TimeZone::UTC, width, column_width: 40 };
+        let printer = |width| TablePrinter {
+            text: RowText::new(&Arc::new(Schema { fields: Vec::new() }), TextStyle::Display, &options(width)),
+            names: vec!["key".to_string()],
+            right: vec![false],
+            whole: vec![false],
+            rows: vec![vec!["x".repeat(60)]],
+            width,
+            column_width: 40,
+        };
+        assert_eq!(printer(Some(80)).widths(), [60]);
+        assert_eq!(printer(Some(50)).widths(), [40]);
+        assert_eq!(printer(None).widths(), [40]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ Start with: SHOW TABLES; SHOW FUNCTIONS; EXPLAIN SELECT …; SET;";
 impl Command {
     /// Reads a command.
     pub(super) fn parse(line: &str) -> Result<Command> {
-        let line = line.trim().trim_end_matches(';').trim_start_matches('\\');
+        let line = line.trim().trim_end_matches(';').trim_end().trim_start_matches('\\');
         let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = argument.trim();
         match name.to_lowercase().as_str() {

@@ -166,9 +166,10 @@ impl Validator for SqlHelper {
     }
 }
 
-/// Flink's client commands need no semicolon.
+/// Flink's client commands, which need no semicolon and may have one.
 pub fn is_client_command(input: &str) -> bool {
-    ["quit", "exit", "clear", "help"].iter().any(|command| input.trim().eq_ignore_ascii_case(command))
+    let word = input.trim().trim_end_matches(';').trim_end();
+    ["quit", "exit", "clear", "help"].iter().any(|command| word.eq_ignore_ascii_case(command))
 }
 
 impl Highlighter for SqlHelper {
@@ -210,5 +211,15 @@ mod tests {
     #[test]
     fn keywords_are_sorted_for_the_search() {
         assert!(KEYWORDS.is_sorted());
+    }
+
+    #[test]
+    fn client_commands_stand_alone_with_or_without_a_semicolon() {
+        for command in ["quit", "QUIT;", " exit ; ", "CLEAR;;", "help;\n"] {
+            assert!(is_client_command(command), "{command}");
+        }
+        for other in ["quit now;", "SELECT 1; QUIT;", "helper", ";"] {
+            assert!(!is_client_command(other), "{other}");
+        }
     }
 }

@@ -34,6 +34,7 @@ use super::show;
 use super::stopwatch::Stopwatch;
 use super::terminal::{ScreenSize, stdout};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sql::Statement;
 
 pub use completion::KnownNames;
 pub use lexer::statements_before;
@@ -129,20 +130,21 @@ impl Repl {
             biased;
             done = async {
                 match command? {
-                    Some(command) => self.command(command, size).await,
+                    Some(command) => self.command(command, size).await.map(ControlFlow::Continue),
                     None => self.statements(line, size).await,
                 }
             } => done,
-            _ = tokio::signal::ctrl_c() => say("\r\x1b[Kstopped"), // over the terminal's own ^C
+            _ = tokio::signal::ctrl_c() => say("\r\x1b[Kstopped").map(ControlFlow::Continue), // over the terminal's own ^C
         };
-        if let Err(error) = done {
+        let leaves = done.unwrap_or_else(|error| {
             talk!("{}", error.render());
-        }
+            ControlFlow::Continue(())
+        });
         let mut names = self.session.known_names();
         let running = self.session.jobs().await.unwrap_or_default();
         names.jobs = running.iter().filter(|info| !info.state.is_terminal()).map(|info| info.id.to_string()).collect();
         *self.names.write().expect("no holder of this lock panics") = names;
-        Ok(ControlFlow::Continue(()))
+        Ok(leaves)
     }
 
     async fn command(&mut self, command: Command, size: ScreenSize<'_>) -> Result<()> {
@@ -158,21 +160,25 @@ impl Repl {
                 self.format = Some(format);
                 Ok(())
             }
-            Command::List => self.statements("SHOW TABLES", size).await,
-            Command::Describe(name) => self.statements(&format!("DESCRIBE {name}"), size).await,
-            Command::Jobs => self.statements("SHOW JOBS", size).await,
+            Command::List => self.statements("SHOW TABLES", size).await.map(drop),
+            Command::Describe(name) => self.statements(&format!("DESCRIBE {name}"), size).await.map(drop),
+            Command::Jobs => self.statements("SHOW JOBS", size).await.map(drop),
             Command::Settings => self.print(show::all_settings(&self.session.configuration()), size).await,
             Command::Read(file) => {
                 let sql = read_script(&file)?;
                 self.session.set_base_dir(folder_of(&file));
-                self.statements(&sql, size).await
+                self.statements(&sql, size).await.map(drop)
             }
         }
     }
 
-    async fn statements(&mut self, sql: &str, size: ScreenSize<'_>) -> Result<()> {
+    /// Runs statements. Break = one of them was QUIT: those behind it are not run.
+    async fn statements(&mut self, sql: &str, size: ScreenSize<'_>) -> Result<ControlFlow<()>> {
         let statements = self.session.parse(sql)?;
         for (index, statement) in statements.iter().enumerate() {
+            if matches!(statement.statement, Statement::Quit) {
+                return Ok(ControlFlow::Break(()));
+            }
             let watch = Stopwatch::start();
             let is_last = index + 1 == statements.len();
             let done = match self.session.execute_statement(statement).await {
@@ -184,7 +190,7 @@ impl Repl {
                 say(&format!("time: {}", watch.text()))?;
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     async fn show(&mut self, result: StatementResult, is_last: bool, size: ScreenSize<'_>) -> Result<()> {
@@ -245,11 +251,8 @@ impl Repl {
     async fn print(&self, rows: RowStream, size: ScreenSize<'_>) -> Result<()> {
         let screen = size();
         let configuration = self.session.configuration();
-        let options = PrintOptions {
-            format: format_of(self.format, &configuration, OutputFormat::Table),
-            time_zone: configuration.time_zone(),
-            width: screen.map(|(columns, _)| usize::from(columns)),
-        };
+        let format = format_of(self.format, &configuration, OutputFormat::Table);
+        let options = PrintOptions::of(format, &configuration, screen.map(|(columns, _)| usize::from(columns)));
         if screen.is_some() && live::is_live(&rows, options.format) {
             return live::show(rows, &options, size).await;
         }

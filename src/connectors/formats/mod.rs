@@ -111,6 +111,20 @@ pub enum Format {
 /// The names of all formats.
 pub const FORMATS: [&str; 3] = ["csv", json::DEBEZIUM, "json"];
 
+/// Formats of Flink's that Flott does not have.
+const FLINK_FORMATS: [&str; 10] = [
+    "avro",
+    "avro-confluent",
+    "canal-json",
+    "debezium-avro-confluent",
+    "maxwell-json",
+    "ogg-json",
+    "orc",
+    "parquet",
+    "protobuf",
+    "raw",
+];
+
 impl Format {
     /// The format that the options of a table name, with its options.
     pub fn from_options(options: &Options) -> Result<Self> {
@@ -137,6 +151,10 @@ impl Format {
         };
         if FORMATS.contains(&name.as_str()) {
             return Ok(name);
+        }
+        if FLINK_FORMATS.contains(&name.as_str()) {
+            let error = Error::unsupported(format!("format '{name}'"));
+            return Err(error.with_hint(format!("available formats: {}", FORMATS.join(", "))));
         }
         let error = Error::new(ErrorKind::InvalidOption, format!("format '{name}' not found"));
         Err(match nearest(name, FORMATS) {

@@ -145,8 +145,16 @@ const BUILTINS: &[(Builtin, &str, &str)] = &[
     (Builtin::Avg, "AVG", "AVG(<NUMERIC>)"),
     (Builtin::Min, "MIN", "MIN(<COMPARABLE>)"),
     (Builtin::Max, "MAX", "MAX(<COMPARABLE>)"),
-    (Builtin::FirstValue, "FIRST_VALUE", "FIRST_VALUE(<ANY>)"),
-    (Builtin::LastValue, "LAST_VALUE", "LAST_VALUE(<ANY>)"),
+    (
+        Builtin::FirstValue,
+        "FIRST_VALUE",
+        "FIRST_VALUE(<ANY>) [IGNORE NULLS]\nFIRST_VALUE(<ANY>) [{IGNORE | RESPECT} NULLS] OVER (...)",
+    ),
+    (
+        Builtin::LastValue,
+        "LAST_VALUE",
+        "LAST_VALUE(<ANY>) [IGNORE NULLS]\nLAST_VALUE(<ANY>) [{IGNORE | RESPECT} NULLS] OVER (...)",
+    ),
     (Builtin::SingleValue, "SINGLE_VALUE", "SINGLE_VALUE(<ANY>)"),
     (Builtin::StddevPop, "STDDEV_POP", "STDDEV_POP(<NUMERIC>)"),
     (Builtin::StddevSamp, "STDDEV_SAMP", "STDDEV_SAMP(<NUMERIC>)"),

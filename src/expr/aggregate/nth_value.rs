@@ -50,7 +50,7 @@ impl AggregateFunction for NthValue {
         match self {
             NthValue::First => "FIRST_VALUE(<ANY>) RESPECT NULLS OVER (...)",
             NthValue::Last => "LAST_VALUE(<ANY>) RESPECT NULLS OVER (...)",
-            NthValue::Nth => "NTH_VALUE(<ANY>, <INTEGER_LITERAL>) OVER (...)",
+            NthValue::Nth => "NTH_VALUE(<ANY>, <INTEGER_LITERAL>) [{IGNORE | RESPECT} NULLS] OVER (...)",
             NthValue::NthValid => "NTH_VALUE(<ANY>, <INTEGER_LITERAL>) IGNORE NULLS OVER (...)",
         }
     }

@@ -43,7 +43,7 @@ impl Cast {
     }
 
     /// Casts an array.
-    pub(super) fn cast(&self, array: &ArrayRef, zone: TimeZone) -> Result<ArrayRef> {
+    pub(in crate::expr) fn cast(&self, array: &ArrayRef, zone: TimeZone) -> Result<ArrayRef> {
         use TypeKind::*;
         let (from, to) = (&self.from, &self.to);
         if from.kind == to.kind {

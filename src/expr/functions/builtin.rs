@@ -53,9 +53,27 @@ impl Builtin {
     /// The error for arguments that fit no form of the function.
     pub(super) fn mismatch(&self, args: &[Expr]) -> Error {
         let given: Vec<String> = args.iter().map(|arg| arg.data_type().regular().to_string()).collect();
-        let message = format!("function {} does not take arguments of type ({})", self.name, given.join(", "));
-        Error::new(ErrorKind::TypeMismatch, message)
-            .with_hint(format!("it is called as {}", self.signatures.replace('\n', " or ")))
+        let message = match (self.name, given.as_slice()) {
+            ("ITEM", [container, key]) => format!("{container} has no elements that are found by {key}"),
+            (name, _) if name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                format!("function {name} does not take arguments of type ({})", given.join(", "))
+            }
+            (operator, _) => format!("cannot apply '{operator}' to arguments of type {}", given.join(" and ")),
+        };
+        let is_text = |arg: &Expr| arg.data_type().is_character();
+        let is_time = |arg: &Expr| arg.data_type().is_datetime();
+        let hint = match self.name {
+            "+" if args.iter().any(is_text) && !args.iter().any(is_time) => "strings are put together by ||".to_string(),
+            _ => format!("it is called as {}", self.signatures.replace('\n', " or ")),
+        };
+        Error::new(ErrorKind::TypeMismatch, message).with_hint(hint)
+    }
+
+    /// The error for arguments that are to become one type and cannot.
+    pub(super) fn no_common_type(&self, args: &[Expr]) -> Error {
+        let given: Vec<String> = args.iter().map(|arg| arg.data_type().regular().to_string()).collect();
+        let message = format!("the arguments of {} have no common type: {}", self.name, given.join(", "));
+        Error::new(ErrorKind::TypeMismatch, message).with_hint("CAST them to one type")
     }
 }
 

@@ -16,10 +16,11 @@ use arrow::error::ArrowError;
 use super::args::{Rows, union_nulls};
 use super::builtin::{Builtin, any_nullable, coerce};
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::cast::Cast;
 use crate::expr::common_type::common_number;
 use crate::expr::compile::{boolean_scalar, map_array};
-use crate::expr::{CastMode, Datum, EvalContext, Expr, common_type, decimal};
-use crate::types::{DataType, Maps, TypeKind, VARCHAR_MAX, Value, is_map};
+use crate::expr::{CastMode, Datum, EvalContext, Expr, common_type, decimal, value_to_array};
+use crate::types::{DataType, Maps, TimeZone, TypeKind, VARCHAR_MAX, Value, is_map};
 
 const FORM: &str = "<COMPARABLE> = <COMPARABLE>";
 
@@ -144,10 +145,10 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
         return Ok(vec![left, right]);
     }
     if l.is_character() && r.is_datetime() {
-        return Ok(vec![read_as(left, &r.kind), right]);
+        return Ok(vec![read_as(left, &r.kind)?, right]);
     }
     if l.is_datetime() && r.is_character() {
-        return Ok(vec![left, read_as(right, &l.kind)]);
+        return Ok(vec![left, read_as(right, &l.kind)?]);
     }
     if matches!((&l.kind, &r.kind), (TypeKind::Boolean, _) | (_, TypeKind::Boolean)) && (l.is_character() || r.is_character()) {
         let text = TypeKind::Varchar(VARCHAR_MAX);
@@ -160,7 +161,17 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
     let nested = l.is_nested() || matches!(l.kind, TypeKind::Bitmap | TypeKind::Variant);
     match common_type(&[l.clone(), r.clone()]) {
         Some(common) if equality || !nested => Ok(vec![coerce(left, &common.kind), coerce(right, &common.kind)]),
-        _ => Err(refuse()),
+        _ if nested || r.is_nested() => Err(refuse().with_hint("compare an element or a field of a nested value")),
+        _ => Err(refuse().with_hint(format!("{} and {} are not compared: CAST one of them", family(&l), family(&r)))),
+    }
+}
+
+/// What a reader calls a type beside which another one is of no use.
+fn family(data_type: &DataType) -> String {
+    match data_type {
+        text if text.is_character() => "a string".to_string(),
+        number if number.is_numeric() => "a number".to_string(),
+        other => other.clone().with_nullable(true).to_string(),
     }
 }
 
@@ -188,9 +199,22 @@ fn comparable_numbers(left: &TypeKind, right: &TypeKind, equality: bool) -> (Typ
     (kind.clone(), kind)
 }
 
-/// A string read as a date or time; NULL when it is none.
-fn read_as(text: Expr, kind: &TypeKind) -> Expr {
-    Expr::Cast { input: Box::new(text), data_type: DataType::nullable(kind.clone()), mode: CastMode::Try }
+/// A string read as a date or time. One that is none fails as a CAST does: a constant when the query is planned, others in their row.
+fn read_as(text: Expr, kind: &TypeKind) -> Result<Expr> {
+    if let Expr::Literal { value: value @ Value::String(_), data_type } = &text {
+        let cast = Cast::new(data_type, &DataType::not_null(kind.clone()), CastMode::Implicit)?;
+        cast.cast(&value_to_array(value, data_type, 1), TimeZone::UTC).map_err(|error| error.with_hint(written_as(kind)))?;
+    }
+    Ok(coerce(text, kind))
+}
+
+/// How a date or time is written.
+fn written_as(kind: &TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Date => "a date is written '2024-01-31'",
+        TypeKind::Time(_) => "a time is written '12:30:00'",
+        _ => "a timestamp is written '2024-01-31 12:30:00'",
+    }
 }
 
 pub(super) fn compare(args: &[Datum], context: &EvalContext, operator: Operator) -> Result<Datum> {

@@ -30,15 +30,15 @@ fn rewritten(_: &[Datum], _: &DataType, _: &EvalContext) -> Result<Datum> {
 }
 
 /// The common type of some arguments, without time attribute.
-fn common(function: &Builtin, args: &[Expr], of: &[Expr]) -> Result<DataType> {
+fn common(function: &Builtin, of: &[Expr]) -> Result<DataType> {
     let types: Vec<DataType> = of.iter().map(|arg| arg.data_type().regular()).collect();
-    common_type(&types).ok_or_else(|| function.mismatch(args))
+    common_type(&types).ok_or_else(|| function.no_common_type(of))
 }
 
 /// The type that COALESCE, GREATEST and LEAST bring all arguments to.
 fn merged(function: &Builtin, args: &[Expr]) -> Result<DataType> {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().regular()).collect();
-    merged_type(&types).ok_or_else(|| function.mismatch(args))
+    merged_type(&types).ok_or_else(|| function.no_common_type(args))
 }
 
 fn is_not_null(expr: &Expr) -> Expr {
@@ -89,7 +89,7 @@ fn bind_if(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let condition = Param::Boolean.accept(args[0].clone()).ok_or_else(|| function.mismatch(&args))?;
-    let mut data_type = common(function, &args, &args[1..])?;
+    let mut data_type = common(function, &args[1..])?;
     let first = args[1].data_type().kind;
     // Of times the first decides, as in Flink.
     if matches!(first, TypeKind::Timestamp(_) | TypeKind::TimestampLtz(_) | TypeKind::Time(_)) {

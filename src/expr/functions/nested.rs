@@ -30,16 +30,16 @@ pub(super) const FUNCTIONS: &[Builtin] = &[
 ];
 
 /// The common type of some arguments, as the type of a part.
-fn part_type(function: &Builtin, args: &[Expr], parts: &[&Expr]) -> Result<DataType> {
+fn part_type(function: &Builtin, parts: &[&Expr]) -> Result<DataType> {
     let types: Vec<DataType> = parts.iter().map(|part| part.data_type().regular()).collect();
-    common_type(&types).ok_or_else(|| function.mismatch(args))
+    common_type(&types).ok_or_else(|| function.no_common_type(&parts.iter().copied().cloned().collect::<Vec<_>>()))
 }
 
 fn bind_array(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     if args.is_empty() {
         return Err(Error::unsupported("an ARRAY without elements").with_hint("CAST(NULL AS ARRAY<INT>) gives a type"));
     }
-    let element = part_type(function, &args, &args.iter().collect::<Vec<_>>())?;
+    let element = part_type(function, &args.iter().collect::<Vec<_>>())?;
     let args = args.into_iter().map(|arg| coerce(arg, &element.kind)).collect();
     Ok(function.call(args, DataType::not_null(TypeKind::Array(Box::new(element)))))
 }
@@ -65,8 +65,8 @@ fn bind_map(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         return Err(function.mismatch(&args));
     }
     let of_parity = |parity: usize| args.iter().skip(parity).step_by(2).collect::<Vec<_>>();
-    let key = part_type(function, &args, &of_parity(0))?;
-    let value = part_type(function, &args, &of_parity(1))?;
+    let key = part_type(function, &of_parity(0))?;
+    let value = part_type(function, &of_parity(1))?;
     // NULLs take the type of the first argument that has one, as in Flink.
     let value = if value.kind == TypeKind::Null { key.clone().with_nullable(true) } else { value };
     let kinds = [&key.kind, &value.kind];

@@ -355,7 +355,7 @@ fn bind_elt(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
     params[0] = Param::BigInt;
     let args = accept_all(function, args, &params, 2)?;
     let types: Vec<DataType> = args[1..].iter().map(Expr::data_type).collect();
-    let kind = merged_type(&types).ok_or_else(|| function.mismatch(&args))?.kind;
+    let kind = merged_type(&types).ok_or_else(|| function.no_common_type(&args[1..]))?.kind;
     let args = args.into_iter().enumerate().map(|(index, arg)| if index == 0 { arg } else { coerce(arg, &kind) }).collect();
     Ok(function.call(args, DataType::nullable(kind)))
 }

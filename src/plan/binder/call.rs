@@ -1,6 +1,6 @@
 //! Calls of registered functions: found by name, typed by the function itself, errors put in place.
 
-use super::flink_functions::is_missing;
+use super::flink_functions::instead_of;
 use super::group_window::is_window_function;
 use super::grouping_sets::GroupingFunction;
 use super::json::is_json_function;
@@ -30,9 +30,6 @@ impl Binder<'_> {
 
     /// The error for a name that is no function.
     pub(super) fn unknown_function(&self, name: &str) -> Error {
-        if is_missing(name) {
-            return Error::unsupported(format!("function {}", name.to_uppercase()));
-        }
         if self.cx.functions.table(name).is_some() {
             let error =
                 Error::new(ErrorKind::UndefinedFunction, format!("{name} is a table function: it gives rows, not a value"));
@@ -43,6 +40,9 @@ impl Binder<'_> {
             return error.with_hint(format!("call it in FROM, and group by window_start and window_end: {}", signature.usage));
         }
         let error = Error::new(ErrorKind::UndefinedFunction, format!("function {name} not found"));
+        if let Some(hint) = instead_of(name) {
+            return error.with_hint(hint);
+        }
         match nearest(name, self.cx.functions.names().iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error.with_hint("SHOW FUNCTIONS lists all functions"),

@@ -116,12 +116,15 @@ impl Scope {
             }
             .at_span(span);
         }
-        let relations: Vec<&str> = self.columns.iter().filter_map(|column| column.relation.last()).map(String::as_str).collect();
+        let mut relations: Vec<&str> =
+            self.columns.iter().filter_map(|column| column.relation.last()).map(String::as_str).collect();
+        relations.dedup();
         let columns = self.visible().map(|column| column.name.as_str());
         let error = Error::new(ErrorKind::UndefinedColumn, format!("no table or column \"{}\" in FROM", name[0].value));
-        match nearest(&name[0].value, relations.into_iter().chain(columns)) {
+        match nearest(&name[0].value, relations.iter().copied().chain(columns)) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
-            None => error,
+            None if relations.is_empty() => error,
+            None => error.with_hint(format!("its tables are called {}", relations.join(", "))),
         }
         .at_span(span)
     }

@@ -157,6 +157,12 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Whether what comes of a merge depends on the values and their order alone, in whatever groups they were merged before. Sums of
+    /// floating point do not: each grouping rounds in its own way.
+    fn merges_exactly(&self, _call: &AggregateCall) -> bool {
+        false
+    }
+
     /// Whether the state of a group stays small, however many rows it has: then copies of it are kept where that saves time.
     fn has_small_state(&self, _call: &AggregateCall) -> bool {
         false

@@ -22,6 +22,8 @@ impl WindowSpec {
         let size_ms = if random.bool() { unit_ms * random.i64(1..7) } else { random.i64(1..unit_ms * 6 + 1) };
         match random.u8(..4) {
             0 => WindowSpec::Tumble { size_ms: unit_ms, offset_ms },
+            // Sometimes so many that slices are merged beforehand.
+            1 if random.u8(..3) == 0 => WindowSpec::Hop { slide_ms: unit_ms, size_ms: unit_ms * random.i64(8..30), offset_ms },
             1 => WindowSpec::Hop { slide_ms: unit_ms, size_ms, offset_ms },
             2 => WindowSpec::Cumulate { step_ms: unit_ms.min(size_ms), size_ms, offset_ms },
             _ => WindowSpec::Session { gap_ms: unit_ms },

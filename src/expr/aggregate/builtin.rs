@@ -270,6 +270,16 @@ impl AggregateFunction for Builtin {
         Ok((args, result))
     }
 
+    fn merges_exactly(&self, call: &AggregateCall) -> bool {
+        match self {
+            Builtin::Sum | Builtin::Avg => {
+                !call.arg_types.iter().any(|arg| matches!(arg.kind, TypeKind::Float | TypeKind::Double))
+            }
+            Builtin::StddevPop | Builtin::StddevSamp | Builtin::VarPop | Builtin::VarSamp => false,
+            _ => true,
+        }
+    }
+
     fn argument_order(&self) -> ArgumentOrder {
         match self {
             Builtin::ListAgg | Builtin::ArrayAgg | Builtin::JsonArrayAgg | Builtin::JsonArrayAggNulls => ArgumentOrder::Values,

@@ -77,6 +77,10 @@ impl AggregateFunction for Statistic {
         }
     }
 
+    fn merges_exactly(&self, _call: &AggregateCall) -> bool {
+        !matches!(self, Statistic::Corr | Statistic::CovarPop | Statistic::CovarSamp)
+    }
+
     fn signatures(&self) -> &str {
         match self {
             Statistic::PercentileCont => {

@@ -4,6 +4,7 @@ mod assigner;
 mod assignment;
 #[cfg(test)]
 mod harness_tests;
+mod merged_slices;
 mod owed_groups;
 mod rows_by_window;
 mod session;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
+use super::merged_slices::MergedSlices;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
 use crate::operators::group_blocks::{ContentNumbers, FrozenGroups};
@@ -30,6 +31,7 @@ pub(super) struct Slices {
     pub(super) functions: Arc<FunctionRegistry>,
     pub(super) max_parallelism: u32,
     pub(super) contents: ContentNumbers,
+    pub(super) merged: MergedSlices,
 }
 
 impl Slices {
@@ -41,6 +43,12 @@ impl Slices {
             self.open.insert(slice, table);
         }
         Ok(self.open.get_mut(&slice).expect("inserted above"))
+    }
+
+    /// Gives `emit` the groups of a window, from slices that are merged beforehand.
+    pub(super) fn window(&mut self, bounds: (i64, i64), emit: impl FnOnce(&GroupTable) -> Result<()>) -> Result<()> {
+        let Slices { open, merged, aggregates, functions, input_retracts, .. } = self;
+        merged.window(open, bounds, &|types| GroupTable::new(types, aggregates, functions, *input_retracts), emit)
     }
 
     /// An empty table.
@@ -80,6 +88,6 @@ impl StateTable for Slices {
     }
 
     fn bytes(&self) -> usize {
-        self.open.values().map(GroupTable::bytes).sum()
+        self.open.values().map(GroupTable::bytes).sum::<usize>() + self.merged.bytes()
     }
 }

@@ -10,11 +10,13 @@ use arrow::compute;
 
 use super::assigner::WindowAssigner;
 use super::assignment::Assignment;
+use super::merged_slices::MergedSlices;
 use super::rows_by_window::RowsByWindow;
 use super::slices::{SliceKey, Slices};
 use super::time::constant_timestamps;
 use crate::config::BATCH_ROWS;
 use crate::error::Result;
+use crate::expr::AggregateCall;
 use crate::operators::group_table::GroupTable;
 use crate::operators::late_rows::LateRows;
 use crate::operators::progress::Progress;
@@ -50,8 +52,13 @@ impl WindowAggregate {
     /// From its spec.
     pub fn new(spec: WindowAggregateSpec, context: &OperatorContext) -> Result<Self> {
         let assignment = Assignment::new(&spec.window, context)?;
+        let functions = &context.environment.functions;
+        let is_exact =
+            |call: &AggregateCall| functions.aggregate(&call.function).is_some_and(|function| function.merges_exactly(call));
+        let merged = MergedSlices::new(assignment.assigner, spec.aggregates.iter().all(is_exact));
         let slices = Slices {
             open: Default::default(),
+            merged,
             num_keys: spec.keys.len(),
             aggregates: spec.aggregates.clone(),
             input_retracts: spec.input_retracts,
@@ -101,7 +108,17 @@ impl WindowAggregate {
     /// The same, of the windows that end after `fired`.
     fn next_window_end_after(&self, slice: SliceKey, time: i64, fired: i64) -> Option<i64> {
         let (mut end, last) = self.window_ends(slice);
-        while end <= last && (end <= fired || self.has_fired(end, time)) {
+        let is_over = |end: i64| end <= fired || self.has_fired(end, time);
+        if let Some(WindowAssigner::Hopping { slide, .. }) = self.assignment.assigner {
+            // Of many windows those that are over come first.
+            let (mut over, mut windows) = (0, if end <= last { (last - end) / slide + 1 } else { 0 });
+            while over < windows {
+                let middle = over + (windows - over) / 2;
+                if is_over(end + middle * slide) { over = middle + 1 } else { windows = middle }
+            }
+            end += over * slide;
+        }
+        while end <= last && is_over(end) {
             end = self.assignment.assigner.map_or(end + 1, |assigner| assigner.next_window_end(slice, end));
         }
         (end <= last).then_some(end)
@@ -233,6 +250,7 @@ impl WindowAggregate {
 
     fn add_to_slice(&mut self, slice: SliceKey, batch: &Batch) -> Result<()> {
         let keys: Vec<ArrayRef> = self.spec.keys.iter().map(|key| Arc::clone(batch.column(*key))).collect();
+        self.slices.merged.forget(slice);
         let table = self.slices.table(slice, &keys)?;
         table.assign(&keys, batch.num_rows())?;
         table.update(batch.columns(), batch.kinds())
@@ -265,6 +283,9 @@ impl WindowAggregate {
             return self.emit(&table, first.start, first.end, output);
         };
         let start = assigner.window_start(end);
+        if self.slices.merged.is_used() {
+            return self.fire_merged(assigner, first, (start, end), output);
+        }
         let in_window: Vec<SliceKey> =
             self.slices.open.keys().take_while(|slice| slice.end <= end).filter(|slice| slice.end > start).copied().collect();
         if assigner.is_cumulating() {
@@ -295,6 +316,29 @@ impl WindowAggregate {
         Ok(())
     }
 
+    /// Emits a window of many slices, most of which the next one will have too.
+    fn fire_merged(
+        &mut self,
+        assigner: WindowAssigner,
+        first: SliceKey,
+        (start, end): (i64, i64),
+        output: &mut dyn Output,
+    ) -> Result<()> {
+        let WindowAggregate { slices, spec, assignment, batch_rows, .. } = self;
+        slices.window((start, end), |table| emit(spec, assignment, *batch_rows, table, (start, end), output))?;
+        while let Some(slice) = slices.open.first_entry()
+            && assigner.last_window_end(*slice.key()) <= end
+        {
+            slice.remove();
+        }
+        slices.merged.close(if slices.open.is_empty() {
+            i64::MAX
+        } else {
+            assigner.window_start(assigner.next_window_end(first, end))
+        });
+        Ok(())
+    }
+
     /// Emits a window whose groups the next one will have too: they become one slice.
     fn fire_cumulated(&mut self, assigner: WindowAssigner, slices: &[SliceKey], end: i64, output: &mut dyn Output) -> Result<()> {
         let mut tables = slices.iter().map(|slice| self.slices.open.remove(slice).expect("it is open"));
@@ -308,24 +352,35 @@ impl WindowAggregate {
         Ok(())
     }
 
-    /// Emits the groups of a window.
     fn emit(&self, table: &GroupTable, start: i64, end: i64, output: &mut dyn Output) -> Result<()> {
-        let mut groups = table.keys.groups();
-        groups.retain(|group| !table.is_settled(*group));
-        for chunk in groups.chunks(self.batch_rows) {
-            let mut columns = table.keys.keys(chunk)?;
-            columns.extend(table.aggregates.evaluate(chunk)?);
-            for property in &self.spec.properties {
-                columns.push(match property {
-                    WindowProperty::Start => constant_timestamps(start, chunk.len()),
-                    WindowProperty::End => constant_timestamps(end, chunk.len()),
-                    WindowProperty::Time => self.assignment.time.window_times(std::iter::repeat_n(end, chunk.len())),
-                });
-            }
-            output.batch(Batch::new(columns, chunk.len()))?;
-        }
-        Ok(())
+        emit(&self.spec, &self.assignment, self.batch_rows, table, (start, end), output)
     }
+}
+
+/// Emits the groups of a window.
+fn emit(
+    spec: &WindowAggregateSpec,
+    assignment: &Assignment,
+    batch_rows: usize,
+    table: &GroupTable,
+    (start, end): (i64, i64),
+    output: &mut dyn Output,
+) -> Result<()> {
+    let mut groups = table.keys.groups();
+    groups.retain(|group| !table.is_settled(*group));
+    for chunk in groups.chunks(batch_rows) {
+        let mut columns = table.keys.keys(chunk)?;
+        columns.extend(table.aggregates.evaluate(chunk)?);
+        for property in &spec.properties {
+            columns.push(match property {
+                WindowProperty::Start => constant_timestamps(start, chunk.len()),
+                WindowProperty::End => constant_timestamps(end, chunk.len()),
+                WindowProperty::Time => assignment.time.window_times(std::iter::repeat_n(end, chunk.len())),
+            });
+        }
+        output.batch(Batch::new(columns, chunk.len()))?;
+    }
+    Ok(())
 }
 
 /// Of the clock's progress nobody downstream is told.

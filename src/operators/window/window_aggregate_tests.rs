@@ -259,3 +259,40 @@ fn state_is_split_and_joined_with_the_progress() {
     joined.process_watermark(Watermark::MAX, &mut output).unwrap();
     assert_eq!(output.take_sorted_rows(), expected);
 }
+
+#[test]
+fn slices_that_are_merged_beforehand_give_what_slices_give() {
+    for seed in 0..200 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let slide_ms = random.i64(1..4);
+        let size_ms = slide_ms * random.i64(8..70) + random.i64(0..2);
+        let kind = WindowKind::Hop { slide_ms, size_ms, offset_ms: random.i64(-5..5) };
+        let (mut merged, _) = operator(kind);
+        let (mut plain, _) = operator(kind);
+        plain.slices.merged = MergedSlices::default();
+        let (mut now, keys) = (random.i64(-200..200), random.usize(1..5));
+        let (mut of_merged, mut of_plain) = (Lines::default(), Lines::default());
+        for _ in 0..random.usize(1..30) {
+            let mut rows = Vec::new();
+            for _ in 0..random.usize(1..12) {
+                now += if random.u8(..12) == 0 { random.i64(0..300) } else { random.i64(0..4) };
+                let behind = random.i64(0..size_ms);
+                rows.push(format!("+I {} {} {}", ["a", "b", "c", "d"][random.usize(..keys)], random.i64(-9..9), now - behind));
+                if random.bool() {
+                    rows.push(format!("~{}", now - random.i64(0..5)));
+                }
+            }
+            let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+            push(&mut merged, batch(&rows), &mut of_merged);
+            push(&mut plain, batch(&rows), &mut of_plain);
+        }
+        for (operator, output) in [(&mut merged, &mut of_merged), (&mut plain, &mut of_plain)] {
+            operator.process_watermark(Watermark::MAX, output).unwrap();
+        }
+        let (mut of_merged, mut of_plain) = (of_merged.take(), of_plain.take());
+        of_merged.sort_unstable();
+        of_plain.sort_unstable();
+        assert_eq!(of_merged, of_plain, "seed {seed}");
+        assert_eq!(merged.slices.merged.bytes(), 0, "nothing stays");
+    }
+}

@@ -3,7 +3,7 @@
 use super::{CatalogEntry, CatalogManager, CatalogTable, CatalogView, Column, ColumnKind, ObjectPath};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{Name, literal, quoted, with_quoted_columns};
-use crate::types::{DataType, RowField, TypeKind, VARCHAR_MAX};
+use crate::types::DataType;
 
 /// A row of DESCRIBE.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn create_table_text(path: &ObjectPath, table: &CatalogTable) -> String {
 fn column_text(table: &CatalogTable, column: &Column) -> String {
     let data_type = match &column.kind {
         ColumnKind::Computed { .. } => None,
-        _ => Some(type_text(&column.data_type)),
+        _ => Some(column.data_type.written_out()),
     };
     let comment = column.comment.as_ref().map(|comment| format!("COMMENT {}", literal(comment)));
     let parts = [Some(quoted(&column.name)), data_type, origin(table, column), comment];
@@ -171,26 +171,4 @@ fn create_view_text(path: &ObjectPath, view: &CatalogView) -> String {
     let columns: Vec<String> = view.schema.fields.iter().map(|field| quoted(&field.name)).collect();
     let comment = view.comment.as_ref().map(|comment| format!("COMMENT {}\n", literal(comment))).unwrap_or_default();
     format!("CREATE {temporary}VIEW {path} (\n  {}\n)\n{comment}AS {}", columns.join(",\n  "), view.sql)
-}
-
-fn fields_text(fields: &[RowField]) -> String {
-    let fields: Vec<String> =
-        fields.iter().map(|field| format!("{} {}", quoted(&field.name), type_text(&field.data_type))).collect();
-    fields.join(", ")
-}
-
-/// A type in the form in which Flink writes it back: without STRING, BYTES and TIMESTAMP_LTZ.
-fn type_text(data_type: &DataType) -> String {
-    let text = match &data_type.kind {
-        TypeKind::Varchar(VARCHAR_MAX) => format!("VARCHAR({VARCHAR_MAX})"),
-        TypeKind::Varbinary(VARCHAR_MAX) => format!("VARBINARY({VARCHAR_MAX})"),
-        TypeKind::TimestampLtz(precision) => format!("TIMESTAMP({precision}) WITH LOCAL TIME ZONE"),
-        TypeKind::Array(element) => format!("ARRAY<{}>", type_text(element)),
-        TypeKind::Multiset(element) => format!("MULTISET<{}>", type_text(element)),
-        TypeKind::Map(key, value) => format!("MAP<{}, {}>", type_text(key), type_text(value)),
-        TypeKind::Row(fields) => format!("ROW<{}>", fields_text(fields)),
-        TypeKind::Structured(class, fields) => format!("STRUCTURED<'{class}', {}>", fields_text(fields)),
-        _ => data_type.kind_text(),
-    };
-    if data_type.nullable { text } else { format!("{text} NOT NULL") }
 }

@@ -11,7 +11,7 @@ use crate::plan::{self, LogicalPlan, binder};
 use crate::sql::{
     AlterTable, CreateFunction, CreateTable, CreateView, DropKind, HintedOptions, Insert, Name, Statement, UseTarget,
 };
-use crate::types::{Field, Schema, SchemaRef};
+use crate::types::{Field, FunctionSpace, Schema, SchemaRef};
 
 impl Session {
     /// Carries out a definition.
@@ -24,8 +24,8 @@ impl Session {
                 self.create_function(create, hints)?;
                 Vec::new()
             }
-            Statement::DropFunction { name, if_exists, temporary: _ } => {
-                self.drop_function(name, *if_exists)?;
+            Statement::DropFunction { name, if_exists, space } => {
+                self.drop_function(name, *if_exists, *space)?;
                 Vec::new()
             }
             Statement::CreateDatabase { name, if_not_exists, comment, options } => {
@@ -56,28 +56,34 @@ impl Session {
 
     fn create_function(&self, create: &CreateFunction, hints: &[HintedOptions]) -> Result<()> {
         let functions = &self.engine.functions;
-        if create.if_not_exists && functions.is_user_function(&create.name.parts.join(".")) {
+        if create.if_not_exists && functions.is_defined(&create.name.parts.join("."), create.space) {
             return Ok(());
         }
         let state = self.locked();
         let function = binder::bind_function(create, &state.bind_context(&self.engine, hints))?;
-        functions.define(Arc::new(function), create.or_replace).map_err(|error| error.at(create.name.span))
+        functions.define(Arc::new(function), create.space, create.or_replace).map_err(|error| error.at(create.name.span))
     }
 
-    fn drop_function(&self, name: &Name, if_exists: bool) -> Result<()> {
+    fn drop_function(&self, name: &Name, if_exists: bool, space: FunctionSpace) -> Result<()> {
         let (functions, wanted) = (&self.engine.functions, name.parts.join("."));
-        if functions.forget(&wanted) {
+        if functions.forget(&wanted, space) {
             return Ok(());
         }
+        let elsewhere = functions.spaces(&wanted).first().copied();
         let is_known = functions.scalar(&wanted).is_some() || functions.aggregate(&wanted).is_some();
-        if is_known {
+        if is_known && elsewhere.is_none() {
             let error = Error::new(ErrorKind::InvalidArgument, format!("function {wanted} is built in, and stays"));
             return Err(error.at(name.span));
         }
-        match if_exists {
-            true => Ok(()),
-            false => Err(Error::new(ErrorKind::UndefinedFunction, format!("function {wanted} not found")).at(name.span)),
+        if if_exists {
+            return Ok(());
         }
+        let what = format!("{}function {wanted}", space.words().to_lowercase());
+        let error = Error::new(ErrorKind::UndefinedFunction, format!("{what} not found")).at(name.span);
+        Err(match elsewhere {
+            Some(other) => error.with_hint(format!("there is another one: DROP {}FUNCTION {wanted}", other.words())),
+            None => error,
+        })
     }
 
     fn create_table(&self, create: &CreateTable, hints: &[HintedOptions]) -> Result<Vec<Notice>> {

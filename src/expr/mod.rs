@@ -29,6 +29,7 @@ mod table_function;
 mod tests;
 pub mod text;
 mod values;
+mod written_functions;
 mod zone;
 
 pub use aggregate::{AggregateSet, GroupKeys};

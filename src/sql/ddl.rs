@@ -7,6 +7,7 @@ use super::parser::StatementParser;
 use super::{AlterTable, CreateView, DropKind, Statement};
 use crate::catalog::Options;
 use crate::error::{Error, Result};
+use crate::types::FunctionSpace;
 
 impl StatementParser<'_, '_> {
     /// What CREATE creates.
@@ -17,8 +18,8 @@ impl StatementParser<'_, '_> {
         if self.p.eat("VIEW") {
             return self.create_view(or_replace, temporary);
         }
-        if self.p.eat("FUNCTION") {
-            return self.create_function(or_replace, temporary);
+        if let Some(space) = self.function_space(temporary) {
+            return self.create_function(or_replace, space);
         }
         if or_replace {
             return Err(self.unexpected("VIEW or FUNCTION"));
@@ -90,11 +91,20 @@ impl StatementParser<'_, '_> {
         Ok(Statement::AlterTable { name, if_exists, action })
     }
 
+    /// `[SYSTEM] FUNCTION`, behind TEMPORARY or not.
+    fn function_space(&mut self, temporary: bool) -> Option<FunctionSpace> {
+        if temporary && self.p.eat("SYSTEM FUNCTION") {
+            return Some(FunctionSpace::TemporarySystem);
+        }
+        let space = if temporary { FunctionSpace::Temporary } else { FunctionSpace::Permanent };
+        self.p.eat("FUNCTION").then_some(space)
+    }
+
     /// DROP, from behind the word.
     pub fn drop(&mut self) -> Result<Statement> {
         let temporary = self.p.eat("TEMPORARY");
-        if self.p.eat("FUNCTION") {
-            return self.drop_function(temporary);
+        if let Some(space) = self.function_space(temporary) {
+            return self.drop_function(space);
         }
         let kind = if self.p.eat("TABLE") {
             DropKind::Table

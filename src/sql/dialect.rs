@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use sqlparser::ast::{DataType as SqlDataType, Expr};
-use sqlparser::dialect::Dialect;
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::{self, Keyword};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -193,9 +193,21 @@ impl Dialect for FlinkDialect {
         self.hooked(expression::parse_prefix(parser).transpose())
     }
 
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            // In Flink these bind tighter than comparisons: `a = b LIKE c` is `a = (b LIKE c)`.
+            Precedence::Between | Precedence::Like => expression::LIKE_PRECEDENCE,
+            other => GenericDialect {}.prec_value(other),
+        }
+    }
+
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         // Behind the subquery that is a table argument it goes on with that, behind `(a - b)` with the unit of an interval.
-        (parser.at("PARTITION BY") || expression::at_interval_unit(parser)).then_some(Ok(1))
+        if parser.at("PARTITION BY") || expression::at_interval_unit(parser) {
+            return Some(Ok(1));
+        }
+        let compares = parser.at("IS DISTINCT FROM") || parser.at("IS NOT DISTINCT FROM") || parser.at("OVERLAPS");
+        compares.then(|| Ok(self.prec_value(Precedence::Eq)))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {

@@ -98,15 +98,15 @@ fn grouping_parts(parser: &mut Parser) -> Hooked<Vec<Vec<Expr>>> {
     Ok(parts)
 }
 
-/// sqlparser's precedence of BETWEEN and IN: operands of these bind tighter.
-const BETWEEN_PRECEDENCE: u8 = 20;
+/// The precedence of LIKE, SIMILAR TO, BETWEEN and IN: above sqlparser's of comparisons, below that of sums.
+pub(super) const LIKE_PRECEDENCE: u8 = 25;
 
 /// `POSITION(a IN b FROM n)`, which is LOCATE(a, b, n).
 fn position(parser: &mut Parser) -> Hooked<Option<Expr>> {
     let name = Ident::with_span(parser.peek_token_ref().span, "LOCATE");
     parser.advance_token();
     parser.require(&Token::LParen)?;
-    let part = parser.parse_subexpr(BETWEEN_PRECEDENCE)?;
+    let part = parser.parse_subexpr(LIKE_PRECEDENCE)?;
     if !parser.eat("IN") {
         return Err(parser.unexpected("IN").into());
     }

@@ -6,10 +6,11 @@ use super::cursor::{Cursor, is_word, span_of};
 use super::parser::StatementParser;
 use super::{CreateFunction, Statement, type_parser};
 use crate::error::{Error, Result, Span};
+use crate::types::FunctionSpace;
 
 impl StatementParser<'_, '_> {
     /// CREATE FUNCTION, from behind the word.
-    pub fn create_function(&mut self, or_replace: bool, temporary: bool) -> Result<Statement> {
+    pub fn create_function(&mut self, or_replace: bool, space: FunctionSpace) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.p.name("a function name")?;
         let span = self.p.next_span();
@@ -43,16 +44,15 @@ impl StatementParser<'_, '_> {
         let (body, sql) = self.expression_with_text()?;
         let place = Span { start, end: self.p.last_span().end };
         let calls_itself = self.call_of(&name.parts[name.parts.len() - 1], place);
-        let create =
-            CreateFunction { name, or_replace, temporary, if_not_exists, params, returns, body, sql, place, calls_itself };
+        let create = CreateFunction { name, or_replace, space, if_not_exists, params, returns, body, sql, place, calls_itself };
         Ok(Statement::CreateFunction(Box::new(create)))
     }
 
     /// DROP FUNCTION, from behind the words.
-    pub fn drop_function(&mut self, temporary: bool) -> Result<Statement> {
+    pub fn drop_function(&mut self, space: FunctionSpace) -> Result<Statement> {
         let if_exists = self.if_exists();
         let name = self.p.name("a function name")?;
-        Ok(Statement::DropFunction { name, if_exists, temporary })
+        Ok(Statement::DropFunction { name, if_exists, space })
     }
 
     /// Where a stretch of the statement calls this function.

@@ -9,7 +9,7 @@ use sqlparser::ast::{Expr as SqlExpr, Query};
 
 use crate::catalog::Options;
 use crate::error::{Location, Span};
-use crate::types::DataType;
+use crate::types::{DataType, FunctionSpace};
 
 /// A statement with the text that it came from.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub enum Statement {
     /// `CREATE [OR REPLACE] [TEMPORARY] FUNCTION … RETURN`.
     CreateFunction(Box<CreateFunction>),
     /// DROP FUNCTION.
-    DropFunction { name: Name, if_exists: bool, temporary: bool },
+    DropFunction { name: Name, if_exists: bool, space: FunctionSpace },
     /// CREATE DATABASE.
     CreateDatabase { name: Name, if_not_exists: bool, comment: Option<String>, options: Options },
     /// CREATE CATALOG.
@@ -280,8 +280,8 @@ pub struct CreateFunction {
     pub name: Name,
     /// OR REPLACE.
     pub or_replace: bool,
-    /// TEMPORARY.
-    pub temporary: bool,
+    /// TEMPORARY, TEMPORARY SYSTEM or neither.
+    pub space: FunctionSpace,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
     /// Parameters: name, type, place.

@@ -282,10 +282,12 @@ fn bind_type_of(function: &Builtin, args: Vec<Expr>) -> Result<Expr> {
         [_, Expr::Literal { value: Value::Boolean(serializable), .. }] => *serializable,
         _ => return Err(function.mismatch(&args)),
     };
-    let text = args[0].data_type().regular().to_string();
-    let text = match serializable {
-        true => text.replace("STRING", "VARCHAR(2147483647)").replace("BYTES", "VARBINARY(2147483647)"),
-        false => text,
+    let data_type = args[0].data_type().regular();
+    let value = match (serializable, &data_type.kind) {
+        (false, _) => Value::String(data_type.to_string()),
+        // There is no such type but of an empty literal.
+        (true, TypeKind::Char(0) | TypeKind::Binary(0)) => Value::Null,
+        (true, _) => Value::String(data_type.written_out()),
     };
-    Ok(Expr::literal(Value::String(text), DataType::string()))
+    Ok(Expr::literal(value, DataType::string()))
 }

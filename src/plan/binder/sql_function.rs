@@ -57,7 +57,7 @@ pub fn bind_function(create: &CreateFunction, cx: &BindContext<'_>) -> Result<Sq
     let written: Vec<String> = params.iter().map(|(name, kind)| format!("`{}` {kind}", name.replace('`', "``"))).collect();
     let definition = format!(
         "CREATE {}FUNCTION `{}`({})\nRETURNS {returns}\nLANGUAGE SQL\nRETURN {}",
-        if create.temporary { "TEMPORARY " } else { "" },
+        create.space.words(),
         name.replace('`', "``"),
         written.join(", "),
         create.sql

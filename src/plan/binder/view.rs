@@ -17,10 +17,10 @@ use super::scan::in_definition;
 use super::state::Binder;
 use crate::catalog::{CatalogView, ObjectPath};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::Expr;
+use crate::expr::{CastMode, Expr, can_cast};
 use crate::plan::LogicalPlan;
 use crate::sql::{CreateView, LATE_ROWS, ParseOptions, ParsedStatement, Statement, parse_statement};
-use crate::types::Schema;
+use crate::types::{DataType, Schema};
 
 /// The names of tables in a query's text: where each starts and ends, and what it stands for. Shared by all binders of a query.
 #[derive(Debug, Clone, Default)]
@@ -128,11 +128,34 @@ impl Binder<'_> {
             return Err(at_view(Error::new(ErrorKind::InvalidArgument, "the tables that it reads have changed"))
                 .with_hint("create the view anew"));
         }
-        if plan.schema().fields.iter().map(|field| &field.name).eq(names.iter().copied()) {
+        let fields = plan.schema().fields.iter().zip(&view.schema.fields);
+        if fields.clone().all(|(field, kept)| field.name == kept.name && field.data_type.kind == kept.data_type.kind) {
             return Ok(plan);
         }
-        let fields = plan.schema().fields.iter().enumerate();
-        let exprs = fields.map(|(index, field)| Expr::column(index, field.data_type.clone())).collect();
+        let exprs = fields.enumerate().map(|(index, (field, kept))| {
+            kept_column(index, &field.data_type, &kept.data_type).ok_or_else(|| {
+                let message = format!(
+                    "column {} was {}, and is {} now",
+                    kept.name,
+                    kept.data_type.kind_text(),
+                    field.data_type.kind_text()
+                );
+                at_view(Error::new(ErrorKind::TypeMismatch, message)).with_hint("create the view anew")
+            })
+        });
+        let exprs = exprs.collect::<Result<Vec<_>>>()?;
         Ok(LogicalPlan::project(plan, exprs, names.into_iter().cloned().collect()))
     }
+}
+
+/// A column of a view. When what the view reads has other types now, it is cast to those that the view was made with, as in Flink.
+fn kept_column(index: usize, given: &DataType, kept: &DataType) -> Option<Expr> {
+    let column = Expr::column(index, given.clone());
+    if given.kind == kept.kind {
+        return Some(column);
+    }
+    can_cast(given, kept).then(|| {
+        let data_type = DataType::new(kept.kind.clone(), given.nullable);
+        Expr::Cast { input: Box::new(column), data_type, mode: CastMode::Implicit }
+    })
 }

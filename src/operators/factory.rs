@@ -7,7 +7,7 @@ use super::source::TableSource;
 use super::values::ValuesSource;
 use super::{
     BoundedSort, Calc, ChangelogNormalize, Expand, GroupAggregate, IntervalJoin, Limit, RegularJoin, ScalarJoin,
-    SinkMaterializer, SortLimit, TemporalSort, Unnest, WatermarkAssigner, WindowJoin,
+    SinkMaterializer, TemporalSort, Unnest, WatermarkAssigner, WindowJoin,
 };
 use crate::error::{Error, Result};
 use crate::runtime::{Operator, OperatorContext, OperatorFactory, SourceOperator};
@@ -31,9 +31,7 @@ impl OperatorFactory for Operators {
                 Box::new(GroupAggregate::new(keys.clone(), aggregates.clone(), *input_retracts, *emit_update_before, context))
             }
             OperatorSpec::WindowAggregate(spec) => super::window::aggregate(spec, context)?,
-            OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, changes, emit_update_before: _ } => {
-                CutBatches::around(SortLimit::new(keys.clone(), *offset, *fetch, *input_retracts, context), *changes)
-            }
+            OperatorSpec::SortLimit(spec) => super::rank::sort_limit(spec, context)?,
             OperatorSpec::TemporalSort { keys } => Box::new(TemporalSort::new(keys.clone(), context)),
             OperatorSpec::BoundedSort { keys, input_retracts } => {
                 Box::new(BoundedSort::new(keys.clone(), *input_retracts, context))

@@ -10,8 +10,8 @@ use crate::expr::{AggregateCall, Expr, SortKey};
 use crate::stream_graph::{
     AttachedWindow, EmitStrategy, FrameBound, FrameUnit, IntervalJoinSpec, JoinKey, JoinType, LateFire, OperatorSpec, OverCall,
     OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy,
-    RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns, WindowJoinSpec,
-    WindowKind, WindowProperty, WindowSource, WindowSpec,
+    RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SortLimitSpec, WatermarkSpec, WindowAggregateSpec, WindowColumns,
+    WindowJoinSpec, WindowKind, WindowProperty, WindowSource, WindowSpec,
 };
 use crate::testing::operator_harness::{MAX_PARALLELISM, OperatorHarness, Snapshot};
 use crate::testing::pretty::parse_batch;
@@ -330,7 +330,8 @@ fn orders() {
     for retracts in [false, true] {
         let (keys, input_retracts) = (by_value(), retracts);
         Case::new(OperatorSpec::BoundedSort { keys: keys.clone(), input_retracts }, 1, None, events(1, retracts, false)).check();
-        let spec = OperatorSpec::SortLimit { keys, offset: 2, fetch: 5, input_retracts, emit_update_before: true, changes: None };
+        let input = Arc::new(schema());
+        let spec = OperatorSpec::SortLimit(SortLimitSpec { keys, offset: 2, fetch: 5, input_retracts, changes: None, input });
         Case::new(spec, 1, None, events(1, retracts, false)).check();
     }
     let keys = vec![SortKey { column: TIME, descending: false, nulls_first: false }];

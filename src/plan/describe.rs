@@ -37,7 +37,7 @@ pub fn describe(plan: &LogicalPlan) -> String {
         LogicalPlan::RegularJoin { spec, schema, .. } => regular_join(spec, schema),
         LogicalPlan::ScalarJoin { left, right, .. } => scalar_join(None, left.schema(), right.schema()),
         LogicalPlan::Union { schema, .. } => format!("Union(all=[true], union=[{}])", names(schema)),
-        LogicalPlan::Sort { input, keys, offset, fetch } => {
+        LogicalPlan::Sort { input, keys, offset, fetch, .. } => {
             let mut parts = Vec::new();
             if !keys.is_empty() {
                 parts.push(format!("orderBy=[{}]", order_text(keys, input.schema())));
@@ -47,7 +47,7 @@ pub fn describe(plan: &LogicalPlan) -> String {
             }
             format!("Sort({})", parts.join(", "))
         }
-        LogicalPlan::ChangelogNormalize { input, keys } => changelog_normalize(keys, input.schema()),
+        LogicalPlan::ChangelogNormalize { input, keys, .. } => changelog_normalize(keys, input.schema()),
         LogicalPlan::Sink { table, schema, on_conflict, .. } => sink(table, schema, *on_conflict),
     }
 }

@@ -206,6 +206,8 @@ pub enum LogicalPlan {
         right: Box<LogicalPlan>,
         /// Output columns.
         schema: SchemaRef,
+        /// How long a row of the query is kept, milliseconds, where a hint says so.
+        ttl: Option<u64>,
     },
     /// All rows of all inputs (UNION ALL). Types agree: the binder cast them.
     Union {
@@ -224,6 +226,8 @@ pub enum LogicalPlan {
         offset: u64,
         /// Rows kept after them.
         fetch: Option<u64>,
+        /// How long rows behind the kept ones are kept, milliseconds, where a hint says so.
+        ttl: Option<u64>,
     },
     /// Keeps the last row of each key: makes of changes by key (without former content, or repeated) a full changelog.
     ChangelogNormalize {
@@ -231,6 +235,8 @@ pub enum LogicalPlan {
         input: Box<LogicalPlan>,
         /// Key columns.
         keys: Vec<usize>,
+        /// How long a key without changes is kept, milliseconds, where a hint says so.
+        ttl: Option<u64>,
     },
     /// Writes a table. The input has the sink's persisted columns, cast to their types.
     Sink {
@@ -346,14 +352,18 @@ impl LogicalPlan {
             LogicalPlan::RegularJoin { left, right, spec, schema } => {
                 LogicalPlan::RegularJoin { left: boxed(left)?, right: boxed(right)?, spec, schema }
             }
-            LogicalPlan::ScalarJoin { left, right, schema } => {
-                LogicalPlan::ScalarJoin { left: boxed(left)?, right: boxed(right)?, schema }
+            LogicalPlan::ScalarJoin { left, right, schema, ttl } => {
+                LogicalPlan::ScalarJoin { left: boxed(left)?, right: boxed(right)?, schema, ttl }
             }
             LogicalPlan::Union { inputs, schema } => {
                 LogicalPlan::Union { inputs: inputs.into_iter().map(f).collect::<crate::Result<_>>()?, schema }
             }
-            LogicalPlan::Sort { input, keys, offset, fetch } => LogicalPlan::Sort { input: boxed(input)?, keys, offset, fetch },
-            LogicalPlan::ChangelogNormalize { input, keys } => LogicalPlan::ChangelogNormalize { input: boxed(input)?, keys },
+            LogicalPlan::Sort { input, keys, offset, fetch, ttl } => {
+                LogicalPlan::Sort { input: boxed(input)?, keys, offset, fetch, ttl }
+            }
+            LogicalPlan::ChangelogNormalize { input, keys, ttl } => {
+                LogicalPlan::ChangelogNormalize { input: boxed(input)?, keys, ttl }
+            }
             LogicalPlan::Sink { input, table, schema, on_conflict, name } => {
                 LogicalPlan::Sink { input: boxed(input)?, table, schema, on_conflict, name }
             }

@@ -235,7 +235,7 @@ pub fn aggregate(input: LogicalPlan, keys: &[usize], aggregates: Vec<AggregateCa
 
 pub fn sort(input: LogicalPlan, keys: &[usize], offset: u64, fetch: Option<u64>) -> LogicalPlan {
     let keys = keys.iter().map(|column| SortKey { column: *column, descending: false, nulls_first: true }).collect();
-    LogicalPlan::Sort { input: Box::new(input), keys, offset, fetch }
+    LogicalPlan::Sort { input: Box::new(input), keys, offset, fetch, ttl: None }
 }
 
 pub fn union(inputs: Vec<LogicalPlan>) -> LogicalPlan {
@@ -245,7 +245,7 @@ pub fn union(inputs: Vec<LogicalPlan>) -> LogicalPlan {
 
 pub fn scalar_join(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan {
     let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
-    LogicalPlan::ScalarJoin { left: Box::new(left), right: Box::new(right), schema: Arc::new(Schema::new(fields)) }
+    LogicalPlan::ScalarJoin { left: Box::new(left), right: Box::new(right), schema: Arc::new(Schema::new(fields)), ttl: None }
 }
 
 pub fn sink(input: LogicalPlan, table: ScanTable) -> LogicalPlan {

@@ -98,12 +98,14 @@ fn check_node(plan: &LogicalPlan) -> Check {
         LogicalPlan::RegularJoin { left, right, spec, schema } => {
             check_join([left.schema(), right.schema()], &spec.keys, spec.residual.as_ref(), &spec.output, schema)
         }
-        LogicalPlan::ScalarJoin { left, right, schema } => check_width(left.schema().len() + right.schema().len(), schema.len()),
+        LogicalPlan::ScalarJoin { left, right, schema, ttl: _ } => {
+            check_width(left.schema().len() + right.schema().len(), schema.len())
+        }
         LogicalPlan::Union { inputs, schema } => inputs.iter().try_for_each(|input| check_types(input.schema(), schema)),
         LogicalPlan::Sort { input, keys, .. } => {
             check_columns(&keys.iter().map(|key| key.column).collect::<Vec<_>>(), input.schema().len())
         }
-        LogicalPlan::ChangelogNormalize { input, keys } => check_columns(keys, input.schema().len()),
+        LogicalPlan::ChangelogNormalize { input, keys, ttl: _ } => check_columns(keys, input.schema().len()),
         LogicalPlan::Sink { input, schema, .. } => check_types(input.schema(), schema),
     }
 }

@@ -16,7 +16,7 @@ pub use emit::{EmitStrategy, LateFire};
 pub use expand::{ExpandCopy, ExpandSpec};
 pub use graph::{ChainingStrategy, ExchangeMode, LateOutput, Partitioner, StreamEdge, StreamGraph, StreamNode, StreamNodeId};
 pub use over::{FrameBound, FrameUnit, OverCall, OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RangeUnit};
-pub use rank::{AttachedWindow, ChangeCut, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy};
+pub use rank::{AttachedWindow, ChangeCut, RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, SortLimitSpec};
 pub use spec::{
     JoinKey, JoinType, OperatorSpec, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SinkSpec, SourceSpec, UnnestSpec,
     WatermarkSpec, WindowAggregateSpec, WindowKind, WindowProperty, WindowSource, WindowSpec, element_columns,

@@ -89,6 +89,23 @@ pub enum ChangeCut {
     AtRows,
 }
 
+/// ORDER BY … LIMIT.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SortLimitSpec {
+    /// Order.
+    pub keys: Vec<SortKey>,
+    /// Rows left out at the front.
+    pub offset: u64,
+    /// Rows kept after them.
+    pub fetch: u64,
+    /// Whether the input takes rows back.
+    pub input_retracts: bool,
+    /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
+    pub changes: Option<ChangeCut>,
+    /// Columns of the input.
+    pub input: SchemaRef,
+}
+
 /// A rank and how it is computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankOperatorSpec {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::emit::EmitStrategy;
 use super::over::OverOperatorSpec;
-use super::rank::{ChangeCut, RankOperatorSpec};
+use super::rank::{ChangeCut, RankOperatorSpec, SortLimitSpec};
 use super::{ExpandSpec, IntervalJoinSpec, WatermarkTiming, WindowJoinSpec};
 use crate::catalog::{ObjectPath, Options};
 use crate::expr::{AggregateCall, Expr, SortKey};
@@ -53,20 +53,7 @@ pub enum OperatorSpec {
     /// GROUP BY window_start, window_end [, keys]. Output: key columns, aggregates, window properties.
     WindowAggregate(WindowAggregateSpec),
     /// ORDER BY … LIMIT: keeps the first rows of the changing table. Runs at parallelism 1.
-    SortLimit {
-        /// Order.
-        keys: Vec<SortKey>,
-        /// Rows left out at the front.
-        offset: u64,
-        /// Rows kept after them.
-        fetch: u64,
-        /// Whether the input takes rows back.
-        input_retracts: bool,
-        /// Whether someone needs `-U`.
-        emit_update_before: bool,
-        /// Which changes must all come, since someone sorts them into windows of event time; none = one for each row and batch will do.
-        changes: Option<ChangeCut>,
-    },
+    SortLimit(SortLimitSpec),
     /// ORDER BY rowtime ASC [, more]: emits rows in order as the watermark passes them. Runs at parallelism 1.
     TemporalSort {
         /// Order; the first key is the rowtime, ascending.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OperatorSpec, RankStrategy};
+use super::{OperatorSpec, RankStrategy, SortLimitSpec};
 
 /// What an operator keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ impl OperatorSpec {
             OperatorSpec::RegularJoin(_) => 2,
             OperatorSpec::GroupAggregate { .. }
             | OperatorSpec::ScalarJoin(_)
-            | OperatorSpec::SortLimit { input_retracts: true, .. }
+            | OperatorSpec::SortLimit(SortLimitSpec { input_retracts: true, .. })
             | OperatorSpec::ChangelogNormalize { .. }
             | OperatorSpec::SinkMaterializer(_) => 1,
             OperatorSpec::Rank(spec) => usize::from(!matches!(spec.strategy, RankStrategy::Window { .. })),

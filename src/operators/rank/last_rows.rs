@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Int64Type};
 
-use super::table::FrozenRows;
+use super::frozen_rows::FrozenRows;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::change_rows::{ChangeRows, rows_then_watermark};

@@ -7,8 +7,12 @@
 mod changes;
 mod earliest_rows;
 mod first_rows;
+mod frozen_rows;
 mod keys;
 mod last_rows;
+#[cfg(test)]
+mod limit_tests;
+mod long_list;
 mod ranked_list;
 mod row_ends;
 mod table;
@@ -20,16 +24,19 @@ mod window_rank;
 
 use earliest_rows::EarliestRows;
 use first_rows::FirstRows;
+pub(super) use frozen_rows::FrozenRows;
 pub(super) use keys::{EncodedKeys, KeyEncoder, RankKey};
 use last_rows::LastRows;
-pub(super) use table::{FrozenRows, RankTable};
+pub(super) use table::RankTable;
 use top_n::TopN;
 use window_rank::WindowRank;
+
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::operators::cut_batches::CutBatches;
 use crate::runtime::{Operator, OperatorContext};
-use crate::stream_graph::{RankOperatorSpec, RankStrategy};
+use crate::stream_graph::{RankEnd, RankOperatorSpec, RankRange, RankSpec, RankStrategy, SortLimitSpec};
 
 /// The operator of a rank.
 pub(super) fn rank(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
@@ -51,6 +58,21 @@ fn by_strategy(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box
             }
         }
     }
+}
+
+/// The operator of ORDER BY … LIMIT: the rows of the whole table in the order of these keys, those after the first `offset` ones, `fetch` of them.
+pub(super) fn sort_limit(spec: &SortLimitSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {
+    let range =
+        RankRange { start: spec.offset.saturating_add(1), end: RankEnd::Constant(spec.offset.saturating_add(spec.fetch)) };
+    let order_keys = spec.keys.clone();
+    let rank = RankSpec { partition_keys: Vec::new(), order_keys, range, output_number: false, window: None, ttl: None };
+    let strategy = if spec.input_retracts { RankStrategy::Retract } else { RankStrategy::AppendFast };
+    let spec =
+        RankOperatorSpec { rank, strategy, emit_update_before: true, changes: spec.changes, input: Arc::clone(&spec.input) };
+    Ok(match KeyEncoder::width(&spec.rank.order_keys, &spec.input) {
+        Some(..=16) => CutBatches::around(TopN::<[u64; 2]>::of_limit(&spec, context)?, spec.changes),
+        _ => CutBatches::around(TopN::<Box<[u8]>>::of_limit(&spec, context)?, spec.changes),
+    })
 }
 
 fn by_keys<K: RankKey>(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Box<dyn Operator>> {

@@ -1,38 +1,51 @@
 //! The rows of a partition in their order, as ids beside their keys.
 //!
-//! A partition mostly has few rows: one stretch of memory. A long list is kept in blocks, so that a row that comes in moves a block's
-//! worth of others at most.
+//! A partition mostly has few rows: one stretch of memory. A long one is a [`LongList`].
 
 use crate::runtime::state::RowId;
 
 use super::keys::RankKey;
-
-/// Entries of a block at most; a list of up to two blocks is one stretch.
-const BLOCK_MAX: usize = 512;
+use super::long_list::{BLOCK_MAX, LongList};
 
 /// A row with its key.
 #[derive(Debug, Clone)]
 pub(super) struct Entry<K> {
     pub(super) key: K,
     pub(super) id: RowId,
+    /// Rises with every row of the table: of rows with one key the earlier one has the lesser.
+    pub(super) arrival: u32,
+}
+
+/// A row that is looked for, by what is known of it.
+pub(super) struct Wanted<'a, K> {
+    pub(super) key: &'a K,
+    /// The hash of its content.
+    pub(super) hash: u64,
+    /// The hashes of all rows.
+    pub(super) hash_of: &'a dyn Fn(RowId) -> u64,
+    /// The row itself, where it is known; else any with the key and the hash.
+    pub(super) id: Option<RowId>,
+}
+
+impl<K: RankKey> Wanted<'_, K> {
+    pub(super) fn is(&self, entry: &Entry<K>) -> bool {
+        match self.id {
+            Some(id) => entry.id == id,
+            None => (self.hash_of)(entry.id) == self.hash,
+        }
+    }
 }
 
 /// Rows in their order.
 #[derive(Debug, Clone)]
-pub(super) struct RankedList<K> {
-    /// No block is empty; there may be none.
-    blocks: Blocks<K>,
-}
-
-#[derive(Debug, Clone)]
-enum Blocks<K> {
-    One(Vec<Entry<K>>),
-    Many { blocks: Vec<Vec<Entry<K>>>, len: usize },
+pub(super) enum RankedList<K> {
+    Short(Vec<Entry<K>>),
+    Long(Box<LongList<K>>),
 }
 
 impl<K> Default for RankedList<K> {
     fn default() -> Self {
-        RankedList { blocks: Blocks::One(Vec::new()) }
+        RankedList::Short(Vec::new())
     }
 }
 
@@ -40,81 +53,54 @@ impl<K: RankKey> RankedList<K> {
     /// How many rows.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        match &self.blocks {
-            Blocks::One(entries) => entries.len(),
-            Blocks::Many { len, .. } => *len,
+        match self {
+            RankedList::Short(entries) => entries.len(),
+            RankedList::Long(list) => list.len(),
         }
     }
 
     /// The last row.
     #[inline]
     pub(super) fn last(&self) -> Option<&Entry<K>> {
-        match &self.blocks {
-            Blocks::One(entries) => entries.last(),
-            Blocks::Many { blocks, .. } => blocks.last()?.last(),
+        match self {
+            RankedList::Short(entries) => entries.last(),
+            RankedList::Long(list) => list.last(),
         }
     }
 
-    /// Puts a row in: after those with its key, or before them.
-    pub(super) fn insert(&mut self, entry: Entry<K>, before_equals: bool) {
-        let goes_before = |other: &Entry<K>| if before_equals { other.key < entry.key } else { other.key <= entry.key };
-        match &mut self.blocks {
-            Blocks::One(entries) => {
+    /// Puts a row in: after those with its key, or before them. `hash_of`: the hashes of rows that can be taken back.
+    pub(super) fn insert(&mut self, entry: Entry<K>, before_equals: bool, hash_of: &dyn Fn(RowId) -> u64) {
+        match self {
+            RankedList::Short(entries) => {
+                let goes_before = |other: &Entry<K>| if before_equals { other.key < entry.key } else { other.key <= entry.key };
                 let at = entries.partition_point(goes_before);
                 entries.insert(at, entry);
                 if entries.len() > 2 * BLOCK_MAX {
-                    self.break_up();
+                    *self = RankedList::Long(Box::new(LongList::new(entries)));
                 }
             }
-            Blocks::Many { blocks, len } => {
-                let all_before = |block: &Vec<Entry<K>>| block.last().is_some_and(goes_before);
-                let at = blocks.partition_point(all_before).min(blocks.len() - 1);
-                let block = &mut blocks[at];
-                let place = block.partition_point(goes_before);
-                block.insert(place, entry);
-                *len += 1;
-                if block.len() > BLOCK_MAX {
-                    let upper = block.split_off(BLOCK_MAX / 2);
-                    blocks.insert(at + 1, upper);
-                }
-            }
-        }
-    }
-
-    fn break_up(&mut self) {
-        if let Blocks::One(entries) = &mut self.blocks {
-            let len = entries.len();
-            let blocks = entries.chunks(BLOCK_MAX / 2).map(<[_]>::to_vec).collect();
-            self.blocks = Blocks::Many { blocks, len };
+            RankedList::Long(list) => list.insert(entry, before_equals, hash_of),
         }
     }
 
     /// Takes the last row out.
     pub(super) fn pop_last(&mut self) -> Option<Entry<K>> {
-        match &mut self.blocks {
-            Blocks::One(entries) => entries.pop(),
-            Blocks::Many { blocks, .. } => {
-                let at = blocks.len().checked_sub(1)?;
-                let place = blocks[at].len() - 1;
-                Some(self.remove_at(at, place))
+        match self {
+            RankedList::Short(entries) => entries.pop(),
+            RankedList::Long(list) => {
+                let last = list.pop_last();
+                self.join_if_short();
+                last
             }
         }
     }
 
     /// Takes the first rows out.
     pub(super) fn remove_first(&mut self, count: usize) -> Vec<Entry<K>> {
-        match &mut self.blocks {
-            Blocks::One(entries) => entries.drain(..count.min(entries.len())).collect(),
-            Blocks::Many { blocks, len } => {
-                let mut removed = Vec::with_capacity(count);
-                while let Some(first) = blocks.first_mut().filter(|_| removed.len() < count) {
-                    let from_first = (count - removed.len()).min(first.len());
-                    removed.extend(first.drain(..from_first));
-                    if first.is_empty() {
-                        blocks.remove(0);
-                    }
-                }
-                *len -= removed.len();
+        match self {
+            RankedList::Short(entries) => entries.drain(..count.min(entries.len())).collect(),
+            RankedList::Long(list) => {
+                let removed = list.remove_first(count);
                 self.join_if_short();
                 removed
             }
@@ -123,113 +109,82 @@ impl<K: RankKey> RankedList<K> {
 
     /// A list that has become short is one stretch again.
     fn join_if_short(&mut self) {
-        if let Blocks::Many { blocks, len } = &mut self.blocks
-            && *len <= BLOCK_MAX / 2
+        if let RankedList::Long(list) = self
+            && list.len() <= BLOCK_MAX / 2
         {
-            self.blocks = Blocks::One(blocks.drain(..).flatten().collect());
+            *self = RankedList::Short(list.take_all());
         }
     }
 
-    /// Takes out the first row with this key that `is_it`.
-    pub(super) fn remove(&mut self, key: &K, is_it: impl Fn(RowId) -> bool) -> Option<Entry<K>> {
-        let is_less = |other: &Entry<K>| other.key < *key;
-        let found = match &self.blocks {
-            Blocks::One(entries) => {
-                let from = entries.partition_point(is_less);
-                find(&entries[from..], key, &is_it).map(|at| (0, from + at))
+    /// Takes out the first row that is the wanted one.
+    pub(super) fn remove(&mut self, wanted: &Wanted<'_, K>) -> Option<Entry<K>> {
+        match self {
+            RankedList::Short(entries) => {
+                let from = entries.partition_point(|other| other.key < *wanted.key);
+                let ties = entries[from..].iter().take_while(|entry| entry.key == *wanted.key);
+                let at = from + ties.into_iter().position(|entry| wanted.is(entry))?;
+                Some(entries.remove(at))
             }
-            Blocks::Many { blocks, .. } => {
-                let first = blocks.partition_point(|block| block.last().is_some_and(is_less));
-                let candidates = blocks.iter().enumerate().skip(first).take_while(|(_, block)| block[0].key <= *key);
-                let mut found = candidates.filter_map(|(number, block)| {
-                    let from = block.partition_point(is_less);
-                    find(&block[from..], key, &is_it).map(|at| (number, from + at))
-                });
-                found.next()
-            }
-        };
-        let (block, place) = found?;
-        Some(self.remove_at(block, place))
-    }
-
-    fn remove_at(&mut self, block: usize, place: usize) -> Entry<K> {
-        match &mut self.blocks {
-            Blocks::One(entries) => entries.remove(place),
-            Blocks::Many { blocks, len } => {
-                let removed = blocks[block].remove(place);
-                *len -= 1;
-                if blocks[block].is_empty() {
-                    blocks.remove(block);
-                }
+            RankedList::Long(list) => {
+                let removed = list.remove(wanted);
                 self.join_if_short();
                 removed
             }
         }
     }
 
+    /// Gives the rows the least numbers of arrival that keep their order.
+    pub(super) fn renumber(&mut self) {
+        let number = |(at, entry): (usize, &mut Entry<K>)| entry.arrival = at as u32;
+        match self {
+            RankedList::Short(entries) => entries.iter_mut().enumerate().for_each(number),
+            RankedList::Long(list) => list.entries_mut().enumerate().for_each(number),
+        }
+    }
+
     /// Adds the ids of `take` rows after the first `skip` ones to `ids`.
     pub(super) fn ids(&self, skip: usize, take: usize, ids: &mut Vec<RowId>) {
-        match &self.blocks {
-            Blocks::One(entries) => ids.extend(entries.iter().skip(skip).take(take).map(|entry| entry.id)),
-            Blocks::Many { blocks, .. } => ids.extend(blocks.iter().flatten().skip(skip).take(take).map(|entry| entry.id)),
+        match self {
+            RankedList::Short(entries) => ids.extend(entries.iter().skip(skip).take(take).map(|entry| entry.id)),
+            RankedList::Long(list) => ids.extend(list.entries(skip).take(take).map(|entry| entry.id)),
         }
     }
 
     /// How many rows come before those with a key, or where `after_equals` before the first one behind them.
     pub(super) fn position(&self, key: &K, after_equals: bool) -> usize {
         let goes_before = |other: &Entry<K>| if after_equals { other.key <= *key } else { other.key < *key };
-        match &self.blocks {
-            Blocks::One(entries) => entries.partition_point(goes_before),
-            Blocks::Many { blocks, .. } => {
-                let at = blocks.partition_point(|block| block.last().is_some_and(goes_before));
-                let before: usize = blocks[..at].iter().map(Vec::len).sum();
-                before + blocks.get(at).map_or(0, |block| block.partition_point(goes_before))
-            }
+        match self {
+            RankedList::Short(entries) => entries.partition_point(goes_before),
+            RankedList::Long(list) => list.position(goes_before),
         }
     }
 
     /// The rows from a position on.
     pub(super) fn entries(&self, from: usize) -> Box<dyn Iterator<Item = &Entry<K>> + '_> {
-        match &self.blocks {
-            Blocks::One(entries) => Box::new(entries[from.min(entries.len())..].iter()),
-            Blocks::Many { blocks, .. } => {
-                let (mut at, mut rest) = (0, from);
-                while at < blocks.len() && rest >= blocks[at].len() {
-                    rest -= blocks[at].len();
-                    at += 1;
-                }
-                let first = blocks.get(at).map_or(&[][..], |block| &block[rest..]);
-                Box::new(first.iter().chain(blocks.iter().skip(at + 1).flatten()))
-            }
+        match self {
+            RankedList::Short(entries) => Box::new(entries[from.min(entries.len())..].iter()),
+            RankedList::Long(list) => Box::new(list.entries(from)),
         }
     }
 
     /// Bytes of long keys.
     pub(super) fn key_bytes(&self) -> usize {
-        let of = |entries: &[Entry<K>]| entries.iter().map(|entry| entry.key.heap_bytes()).sum::<usize>();
-        match &self.blocks {
-            Blocks::One(entries) => of(entries),
-            Blocks::Many { blocks, .. } => blocks.iter().map(|block| of(block)).sum(),
-        }
+        self.entries(0).map(|entry| entry.key.heap_bytes()).sum()
     }
 
     /// Bytes beside its own, those of long keys apart.
     pub(super) fn heap_bytes(&self) -> usize {
-        let entries = match &self.blocks {
-            Blocks::One(entries) => entries.capacity(),
-            // Blocks are three quarters full on average.
-            Blocks::Many { len, .. } => len + len / 3,
-        };
-        entries * size_of::<Entry<K>>()
+        match self {
+            RankedList::Short(entries) => entries.capacity() * size_of::<Entry<K>>(),
+            RankedList::Long(list) => list.heap_bytes(),
+        }
     }
-}
-
-fn find<K: RankKey>(entries: &[Entry<K>], key: &K, is_it: &impl Fn(RowId) -> bool) -> Option<usize> {
-    entries.iter().take_while(|entry| entry.key == *key).position(|entry| is_it(entry.id))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use arrow::array::{ArrayRef, Int64Array};
     use arrow::datatypes::DataType;
 
@@ -268,6 +223,8 @@ mod tests {
     #[test]
     fn long_and_short_lists_keep_the_order_of_a_stable_sort() {
         let ids = ids(6_000);
+        let order: HashMap<RowId, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let hash_of = |id: RowId| order[&id] as u64 % 500;
         let mut random = fastrand::Rng::with_seed(7);
         let mut list: RankedList<[u64; 2]> = RankedList::default();
         let mut model: Vec<([u64; 2], RowId)> = Vec::new();
@@ -275,16 +232,30 @@ mod tests {
             // Growing to thousands, shrinking to nothing, growing again.
             let grows = step % 3_000 < 2_000;
             if grows || model.is_empty() {
-                let key = [random.u64(0..40), 0];
+                // Few keys: long runs of rows that are equal in order.
+                let key = [random.u64(0..40).saturating_sub(30), 0];
                 let at = model.partition_point(|(other, _)| *other <= key);
                 model.insert(at, (key, *id));
-                list.insert(Entry { key, id: *id }, false);
+                list.insert(Entry { key, id: *id, arrival: step as u32 }, false, &hash_of);
             } else {
                 for _ in 0..2 {
                     let Some((key, victim)) = (!model.is_empty()).then(|| model.remove(random.usize(0..model.len()))) else {
                         break;
                     };
-                    assert_eq!(list.remove(&key, |id| id == victim).unwrap().id, victim);
+                    // Every third row is taken for another of the same content.
+                    let id = (step % 3 > 0).then_some(victim);
+                    let wanted = Wanted { key: &key, hash: hash_of(victim), hash_of: &hash_of, id };
+                    let removed = list.remove(&wanted).unwrap().id;
+                    assert!(removed == victim || id.is_none() && hash_of(removed) == hash_of(victim));
+                    if removed != victim {
+                        // The first of them goes: the model keeps the other one.
+                        let first = model.iter().position(|(other, id)| *other == key && *id == removed).unwrap();
+                        let earlier = model[..first].iter().any(|(other, id)| *other == key && hash_of(*id) == hash_of(removed));
+                        assert!(!earlier);
+                        model.remove(first);
+                        let at = model.partition_point(|(other, id)| *other < key || *other == key && order[id] < order[&victim]);
+                        model.insert(at, (key, victim));
+                    }
                 }
             }
             assert_eq!(list.len(), model.len());

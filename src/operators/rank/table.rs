@@ -3,32 +3,31 @@
 //! Of an input that only adds rows a partition keeps those that can still be visible: one that comes after the last of them is left out
 //! by one comparison, before anything of it is copied. Of an input that takes rows back all are kept, and found again by key and hash.
 //!
-//! With a time to live a partition that no row came to for so long is forgotten as a whole; of an input that takes rows back also rows that
-//! are not visible, so long after they came: what is shown stays true.
+//! With a time to live some are forgotten ([`expiry`]).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt16Array, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Int64Type};
 
+use super::frozen_rows::FrozenRows;
 use super::keys::{EncodedKeys, KeyEncoder, RankKey};
-use super::ranked_list::{Entry, RankedList};
+use super::ranked_list::{Entry, RankedList, Wanted};
 use super::row_ends::RowEnds;
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::frozen_store::FrozenStore;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::operators::state_ttl::{KeyTtl, RowTtl, has_times, split_times, with_times};
+use crate::operators::keyed_state::{key_groups_of, rows_in_range};
+use crate::operators::state_ttl::{KeyTtl, RowTtl, has_times, split_times};
 use crate::runtime::state::{RowAttribute, RowId, RowStore};
-use crate::runtime::{FrozenState, OperatorContext, StateTableSnapshot, TakeBatch};
+use crate::runtime::{FrozenState, StateTableSnapshot};
 use crate::stream_graph::{RankEnd, RankOperatorSpec, RankStrategy};
 use crate::types::{Batch, KeyGroupRange, hash_columns};
 
-/// Rows of a batch of a snapshot.
-const SNAPSHOT_ROWS: usize = 8_192;
+mod expiry;
 
 /// Partitions with their rows in order.
 pub(in crate::operators) struct RankTable<K> {
@@ -40,6 +39,8 @@ pub(in crate::operators) struct RankTable<K> {
     encoder: KeyEncoder,
     groups: GroupKeys,
     lists: Vec<RankedList<K>>,
+    /// The number of the next row that is put into a list.
+    arrivals: u32,
     /// The last number of each partition, where it comes from a column.
     ends: Vec<u64>,
     store: RowStore,
@@ -76,6 +77,7 @@ impl<K: RankKey> RankTable<K> {
             encoder: KeyEncoder::new(&spec.rank.order_keys, &spec.input)?,
             groups: GroupKeys::new(&key_types)?,
             lists: Vec::new(),
+            arrivals: 0,
             ends: Vec::new(),
             store: RowStore::new(&types)?,
             row_ends: (by_column && !retracts).then(|| RowAttribute::new(0)),
@@ -90,77 +92,6 @@ impl<K: RankKey> RankTable<K> {
             row_ttl: None,
             restored_times: None,
         })
-    }
-
-    /// The same with the time to live of the operator.
-    pub(in crate::operators) fn with_ttl(self, context: &OperatorContext) -> Self {
-        let some_are_hidden = self.row_hashes.is_some() && self.end != RankEnd::Constant(u64::MAX);
-        let row_ttl = if some_are_hidden { RowTtl::new(context, 0) } else { None };
-        RankTable { ttl: KeyTtl::new(context, 0), row_ttl, ..self }
-    }
-
-    /// When [`Self::expire`] has something to forget.
-    pub(in crate::operators) fn next_timer(&self) -> Option<i64> {
-        let of_rows = self.row_ttl.as_ref().and_then(RowTtl::next_timer);
-        self.ttl.as_ref()?.next_timer().into_iter().chain(of_rows).min()
-    }
-
-    /// Forgets the partitions whose time is over.
-    pub(in crate::operators) fn expire(&mut self) -> Result<()> {
-        let over = self.ttl.as_mut().map(KeyTtl::tick).unwrap_or_default();
-        self.forget(&over);
-        let over = self.row_ttl.as_mut().map(RowTtl::tick).unwrap_or_default();
-        if over.is_empty() {
-            return Ok(());
-        }
-        let rows = Batch::new(self.store.take(&over)?, over.len());
-        let partitions: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
-        hash_columns(&partitions, rows.num_rows(), &mut self.hashes);
-        let mut groups = Vec::new();
-        self.groups.assign(&partitions, &self.hashes, &mut groups)?;
-        let keys = self.encoder.encode(rows.columns())?;
-        let (mut gone, mut stay, mut visible) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, (id, group)) in over.iter().zip(&groups).enumerate() {
-            visible.clear();
-            self.visible(*group, &mut visible);
-            if visible.contains(id) {
-                stay.push(*id);
-                continue;
-            }
-            let list = &mut self.lists[*group as usize];
-            self.list_bytes -= list.heap_bytes();
-            if let Some(entry) = list.remove(&K::of(keys.bytes(row)), |other| other == *id) {
-                self.key_bytes -= entry.key.heap_bytes();
-                if let Some(ends) = &mut self.own_ends {
-                    ends.remove(*group, entry.id);
-                }
-                gone.push(entry.id);
-            }
-            self.list_bytes += list.heap_bytes();
-        }
-        if let Some(ttl) = &mut self.row_ttl {
-            ttl.spare(&stay);
-        }
-        self.dropped.extend(gone);
-        self.release(&[]);
-        Ok(())
-    }
-
-    fn forget(&mut self, groups: &[u32]) {
-        let mut gone = Vec::new();
-        for group in groups {
-            let list = std::mem::take(&mut self.lists[*group as usize]);
-            self.list_bytes -= list.heap_bytes();
-            self.key_bytes -= list.key_bytes();
-            let from = gone.len();
-            list.ids(0, usize::MAX, &mut gone);
-            if let Some(ends) = &mut self.own_ends {
-                gone[from..].iter().for_each(|id| ends.remove(*group, *id));
-            }
-        }
-        self.dropped.extend(gone);
-        self.release(&[]);
-        self.groups.remove(groups);
     }
 
     /// The rows.
@@ -288,7 +219,7 @@ impl<K: RankKey> RankTable<K> {
                 self.remove(group, &key, row_hashes[row])
             } else {
                 let id = ids.next().expect("all rows that are added were stored");
-                self.insert(group, Entry { key, id });
+                self.insert(group, key, id);
                 id
             };
         }
@@ -382,12 +313,13 @@ impl<K: RankKey> RankTable<K> {
         Ok((row_hashes, ids))
     }
 
-    fn insert(&mut self, group: u32, entry: Entry<K>) {
+    fn insert(&mut self, group: u32, key: K, id: RowId) {
         let kept = self.kept_of(group);
+        let entry = Entry { key, id, arrival: self.next_arrival() };
         let list = &mut self.lists[group as usize];
         self.list_bytes -= list.heap_bytes();
         self.key_bytes += entry.key.heap_bytes();
-        list.insert(entry, self.latest_of_ties);
+        list.insert(entry, self.latest_of_ties, &hash_of(&self.row_hashes));
         if self.row_hashes.is_none()
             && list.len() > kept
             && let Some(last) = list.pop_last()
@@ -398,13 +330,25 @@ impl<K: RankKey> RankTable<K> {
         self.list_bytes += list.heap_bytes();
     }
 
+    /// A number greater than those of all rows. When there are no more, rows are numbered anew, each partition for itself.
+    fn next_arrival(&mut self) -> u32 {
+        if self.arrivals == u32::MAX {
+            self.lists.iter_mut().for_each(RankedList::renumber);
+            self.arrivals = self.lists.iter().map(|list| list.len() as u32).max().unwrap_or(0);
+        }
+        self.arrivals += 1;
+        self.arrivals
+    }
+
     /// Takes a row back, if it is there. Of rows with one key and one hash any is as good as another; none is there when the input is
     /// out of order.
     fn remove(&mut self, group: u32, key: &K, hash: u64) -> RowId {
-        let Some(hashes) = &self.row_hashes else { return RowId::NONE };
+        if self.row_hashes.is_none() {
+            return RowId::NONE;
+        }
         let list = &mut self.lists[group as usize];
         self.list_bytes -= list.heap_bytes();
-        let removed = list.remove(key, |id| hashes.get(id) == hash);
+        let removed = list.remove(&Wanted { key, hash, hash_of: &hash_of(&self.row_hashes), id: None });
         if let Some(entry) = &removed {
             self.key_bytes -= entry.key.heap_bytes();
             self.dropped.push(entry.id);
@@ -553,25 +497,7 @@ impl<K: RankKey> RankTable<K> {
     }
 }
 
-/// Rows of a store in an order, with what belongs to each.
-pub(in crate::operators) struct FrozenRows {
-    pub(in crate::operators) store: RowStore,
-    pub(in crate::operators) ids: Vec<RowId>,
-    pub(in crate::operators) key_groups: UInt16Array,
-    pub(in crate::operators) ends: Option<Int64Array>,
-    /// When each was written, where that is known.
-    pub(in crate::operators) times: Option<ArrayRef>,
-}
-
-impl FrozenState for FrozenRows {
-    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
-        for from in (0..self.ids.len()).step_by(SNAPSHOT_ROWS) {
-            let count = SNAPSHOT_ROWS.min(self.ids.len() - from);
-            let mut columns = self.store.take(&self.ids[from..from + count])?;
-            columns.extend(self.ends.as_ref().map(|ends| Arc::new(ends.slice(from, count)) as ArrayRef));
-            let times = self.times.as_ref().map(|times| times.slice(from, count));
-            take(with_times(state_rows(self.key_groups.slice(from, count), columns)?, times)?)?;
-        }
-        Ok(())
-    }
+/// The hashes of rows that can be taken back.
+fn hash_of(hashes: &Option<RowAttribute<u64>>) -> impl Fn(RowId) -> u64 + '_ {
+    |id| hashes.as_ref().map_or(0, |hashes| hashes.get(id))
 }

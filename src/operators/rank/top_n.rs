@@ -1,9 +1,9 @@
-//! Top-N by keys: the visible rows of each partition change as rows come (and, of a changing input, go).
+//! Top-N by keys, and ORDER BY … LIMIT, which is one without partitions: the visible rows of each partition change as rows come (and, of a changing input, go).
 //!
 //! With the number in the output, or with one number alone, a row replaces another at its place (`-U` `+U`); otherwise rows come
 //! (`+I`) and go (`-D`). One change a place and batch: Flink emits a change for each input row, ours, folded, give the same table.
 
-use super::changes::Changes;
+use super::changes::{Changes, Shown};
 use super::keys::RankKey;
 use super::table::RankTable;
 use super::touched::Touched;
@@ -17,9 +17,8 @@ use crate::types::{Batch, InputNumber, KeyGroupRange};
 pub(super) struct TopN<K> {
     table: RankTable<K>,
     touched: Touched,
-    output_number: bool,
     has_places: bool,
-    emit_update_before: bool,
+    shown: Shown,
 }
 
 impl<K: RankKey> TopN<K> {
@@ -28,9 +27,22 @@ impl<K: RankKey> TopN<K> {
         Ok(TopN {
             table: RankTable::new(spec, context.max_parallelism)?.with_ttl(context),
             touched: Touched::default(),
-            output_number: spec.rank.output_number,
             has_places: spec.rank.output_number || spec.rank.range.single().is_some(),
-            emit_update_before: spec.emit_update_before,
+            shown: Shown {
+                number: spec.rank.output_number,
+                update_before: spec.emit_update_before,
+                unchanged: context.state_ttl_ms.iter().any(|ttl| *ttl > 0),
+            },
+        })
+    }
+
+    /// ORDER BY … LIMIT. Rows that leave the window always go by `-D`, also where only one row is visible: who reads it knows the keys of
+    /// rows, and another one may have another key.
+    pub(super) fn of_limit(spec: &RankOperatorSpec, context: &OperatorContext) -> Result<Self> {
+        Ok(TopN {
+            table: RankTable::new(spec, context.max_parallelism)?.with_ttl_of_hidden_rows(context),
+            has_places: false,
+            ..TopN::new(spec, context)?
         })
     }
 
@@ -41,13 +53,17 @@ impl<K: RankKey> TopN<K> {
         for (group, before) in self.touched.iter() {
             after.clear();
             self.table.visible(group, &mut after);
+            while self.table.forget_over(before, &after)? {
+                after.clear();
+                self.table.visible(group, &mut after);
+            }
             if self.has_places {
-                changes.add_places(before, &after, self.table.first_number(), self.emit_update_before);
+                changes.add_places(before, &after, self.table.first_number());
             } else {
                 changes.add_rows(before, &after);
             }
         }
-        let changed = changes.into_batch(self.table.store(), self.output_number)?;
+        let changed = changes.into_batch(self.table.store(), &self.shown)?;
         self.table.release(self.touched.groups());
         Ok(changed)
     }

@@ -143,6 +143,10 @@ impl<I: Copy + Ord> Slices<I> {
     /// So many entries are over.
     fn expire(&mut self, entries: usize) {
         self.forget(entries);
+        self.count_expired(entries);
+    }
+
+    fn count_expired(&self, entries: usize) {
         self.metrics.expired.fetch_add(entries as u64, Ordering::Relaxed);
     }
 

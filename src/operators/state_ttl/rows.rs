@@ -54,6 +54,11 @@ impl RowTtl {
         self.slices.is_over(self.written.get(id))
     }
 
+    /// Rows that are over have been found, and are removed.
+    pub(in crate::operators) fn count_expired(&mut self, rows: usize) {
+        self.slices.count_expired(rows);
+    }
+
     /// These rows are written now.
     pub(in crate::operators) fn write(&mut self, ids: &[RowId]) {
         let now = self.slices.now;

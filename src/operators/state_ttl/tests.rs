@@ -7,7 +7,7 @@ use crate::config::Configuration;
 use crate::expr::{AggregateCall, SortKey, builtin_functions};
 use crate::stream_graph::{
     JoinKey, JoinType, OperatorSpec, OverCall, OverFrame, OverOperatorSpec, OverSpec, OverStrategy, RankEnd, RankOperatorSpec,
-    RankRange, RankSpec, RankStrategy, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec,
+    RankRange, RankSpec, RankStrategy, RegularJoinSpec, ScalarJoinSpec, SinkMaterializerSpec, SortLimitSpec,
 };
 use crate::testing::operator_harness::OperatorHarness;
 use crate::types::{DataType, Field, Schema, TypeKind};
@@ -326,14 +326,14 @@ fn left_rows_of_a_scalar_join_are_over_one_by_one() {
 
 #[test]
 fn rows_behind_a_limit_are_forgotten() {
-    let spec = OperatorSpec::SortLimit {
+    let spec = OperatorSpec::SortLimit(SortLimitSpec {
         keys: vec![SortKey { column: 1, descending: false, nulls_first: true }],
         offset: 0,
         fetch: 1,
         input_retracts: true,
-        emit_update_before: true,
         changes: None,
-    };
+        input: Arc::new(schema()),
+    });
     let mut sort = harness(&spec, 1);
     sort.push("a | 1\nb | 2\nc | 3").unwrap();
     sort.set_time(600).unwrap();

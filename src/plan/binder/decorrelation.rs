@@ -16,6 +16,9 @@ use crate::plan::{JoinType, LogicalPlan};
 use crate::stream_graph::{RankEnd, RankRange, RankSpec};
 use crate::types::{DataType, Field, Schema, TypeKind, Value};
 
+/// How long the sides of a join are kept, where a hint says so.
+type Ttls = [Option<u64>; 2];
+
 /// A plan without outer columns, and what was taken out of it.
 pub(super) struct Pulled {
     /// The plan. Its rows are those of the subquery, without the conditions.
@@ -69,13 +72,13 @@ impl Decorrelation<'_, '_> {
                 let outputs = keys.iter().map(|key| below.outputs[*key].clone()).collect();
                 Ok(Pulled { outputs, ..below })
             }
-            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl: _ } => {
-                self.pull_aggregate(*input, &keys, aggregates, &schema)
+            LogicalPlan::Aggregate { input, keys, aggregates, schema, ttl } => {
+                self.pull_aggregate((*input, ttl), &keys, aggregates, &schema)
             }
-            LogicalPlan::Join { left, right, join_type, condition, .. } => {
-                self.pull_join(*left, *right, join_type, condition, rows_count)
+            LogicalPlan::Join { left, right, join_type, condition, ttl, .. } => {
+                self.pull_join([*left, *right], join_type, condition, ttl, rows_count)
             }
-            LogicalPlan::ScalarJoin { left, right, schema } if !has_outer(&right) => {
+            LogicalPlan::ScalarJoin { left, right, schema, ttl } if !has_outer(&right) => {
                 let width = left.schema().len();
                 let below = self.pull(*left, rows_count)?;
                 let shift = below.plan.schema().len();
@@ -83,12 +86,13 @@ impl Decorrelation<'_, '_> {
                 let added = schema.fields[width..].iter().enumerate();
                 let added = added.map(|(at, field)| Expr::column(shift + at, field.data_type.clone()));
                 let outputs = below.outputs.into_iter().chain(added).collect();
-                let plan = LogicalPlan::ScalarJoin { left: Box::new(below.plan), right, schema: Arc::new(Schema::new(fields)) };
+                let plan =
+                    LogicalPlan::ScalarJoin { left: Box::new(below.plan), right, schema: Arc::new(Schema::new(fields)), ttl };
                 Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             LogicalPlan::Sort { input, offset: 0, fetch: None, .. } => self.pull(*input, rows_count),
-            LogicalPlan::Sort { input, keys, offset, fetch: Some(fetch) } if !keys.is_empty() => {
-                self.pull_top(*input, &keys, offset, fetch)
+            LogicalPlan::Sort { input, keys, offset, fetch: Some(fetch), ttl } if !keys.is_empty() => {
+                self.pull_top((*input, ttl), &keys, offset, fetch)
             }
             other => Err(not_supported(&other)),
         }
@@ -107,10 +111,10 @@ impl Decorrelation<'_, '_> {
 
     fn pull_join(
         &self,
-        left: LogicalPlan,
-        right: LogicalPlan,
+        [left, right]: [LogicalPlan; 2],
         join_type: JoinType,
         condition: Expr,
+        ttl: Ttls,
         rows_count: bool,
     ) -> Result<Pulled> {
         match join_type {
@@ -123,7 +127,7 @@ impl Decorrelation<'_, '_> {
                 let terms = conjuncts(over(condition, &outputs));
                 let (up, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(is_correlated);
                 conditions.extend(up);
-                Ok(Pulled { plan: inner_join(left.plan, right.plan, stay), outputs, conditions, counts: Vec::new() })
+                Ok(Pulled { plan: inner_join(left.plan, right.plan, stay, ttl), outputs, conditions, counts: Vec::new() })
             }
             JoinType::Left if !is_correlated(&condition) && !has_outer(&right) => {
                 let below = self.pull(left, rows_count)?;
@@ -139,11 +143,11 @@ impl Decorrelation<'_, '_> {
                 }
                 let schema = Arc::new(Schema::new(fields));
                 let (left, right) = (Box::new(below.plan), Box::new(right));
-                let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl: [None; 2] };
+                let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl };
                 Ok(Pulled { plan, outputs, conditions: below.conditions, counts: Vec::new() })
             }
             JoinType::Semi | JoinType::Anti if !has_outer(&right) => {
-                self.pull_semi(left, right, join_type, condition, rows_count)
+                self.pull_semi([left, right], join_type, condition, ttl, rows_count)
             }
             _ => Err(outer_join()),
         }
@@ -151,10 +155,10 @@ impl Decorrelation<'_, '_> {
 
     fn pull_semi(
         &self,
-        left: LogicalPlan,
-        right: LogicalPlan,
+        [left, right]: [LogicalPlan; 2],
         join_type: JoinType,
         condition: Expr,
+        ttl: Ttls,
         rows_count: bool,
     ) -> Result<Pulled> {
         let width = left.schema().len();
@@ -169,7 +173,7 @@ impl Decorrelation<'_, '_> {
         if is_inner {
             let (up, stay): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(is_correlated);
             below.conditions.extend(up);
-            below.plan = inner_join(below.plan, right, stay);
+            below.plan = inner_join(below.plan, right, stay, ttl);
             return Ok(below);
         }
         if terms.iter().any(is_correlated) {
@@ -180,13 +184,13 @@ impl Decorrelation<'_, '_> {
         }
         let (condition, schema) = (conjunction(terms), below.plan.schema().clone());
         let (left, right) = (Box::new(below.plan), Box::new(right));
-        let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl: [None; 2] };
+        let plan = LogicalPlan::Join { left, right, join_type, condition, schema, ttl };
         Ok(Pulled { plan, counts: Vec::new(), ..below })
     }
 
     fn pull_aggregate(
         &self,
-        input: LogicalPlan,
+        (input, ttl): (LogicalPlan, Option<u64>),
         keys: &[usize],
         aggregates: Vec<AggregateCall>,
         schema: &Schema,
@@ -236,12 +240,12 @@ impl Decorrelation<'_, '_> {
         let is_count = |(_, call): &(usize, &AggregateCall)| keys.is_empty() && call.function == "COUNT";
         let counts = aggregates.iter().enumerate().filter(is_count).map(|(at, _)| all_keys.len() + at).collect();
         let schema = Arc::new(Schema::new(fields));
-        let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema, ttl: None };
+        let plan = LogicalPlan::Aggregate { input: Box::new(input), keys: all_keys, aggregates, schema, ttl };
         Ok(Pulled { plan, outputs, conditions, counts })
     }
 
     /// The first rows for each outer row are the first ones of each partition by what its conditions say is equal to an outer value.
-    fn pull_top(&self, input: LogicalPlan, keys: &[SortKey], offset: u64, fetch: u64) -> Result<Pulled> {
+    fn pull_top(&self, (input, ttl): (LogicalPlan, Option<u64>), keys: &[SortKey], offset: u64, fetch: u64) -> Result<Pulled> {
         let mut below = self.pull(input, true)?;
         let order = |below: &Pulled| -> Vec<Expr> { keys.iter().map(|key| below.outputs[key.column].clone()).collect() };
         if order(&below).iter().any(is_correlated) || below.conditions.iter().any(|condition| equality(condition).is_none()) {
@@ -262,7 +266,7 @@ impl Decorrelation<'_, '_> {
         let names = exprs.iter().enumerate().map(|(at, _)| format!("$f{at}")).collect();
         let input = LogicalPlan::project(below.plan, exprs, names);
         let schema = input.schema().clone();
-        let spec = RankSpec { partition_keys, order_keys, range, output_number: false, window: None, ttl: None };
+        let spec = RankSpec { partition_keys, order_keys, range, output_number: false, window: None, ttl };
         Ok(Pulled { plan: LogicalPlan::Rank { input: Box::new(input), spec, schema }, counts: Vec::new(), ..below })
     }
 
@@ -292,7 +296,7 @@ impl Decorrelation<'_, '_> {
         let mut below = below;
         below.map_outer(&mut inside);
         let terms = std::mem::take(&mut below.conditions);
-        let plan = inner_join(below.plan, distinct, terms);
+        let plan = inner_join(below.plan, distinct, terms, [None; 2]);
         let conditions = outer.iter().zip(&values).enumerate().map(|(at, (column, value))| {
             let data_type = value.data_type();
             let function = if data_type.nullable { "IS NOT DISTINCT FROM" } else { "=" };
@@ -358,7 +362,7 @@ fn shifted(expr: Expr, by: usize) -> Expr {
     })
 }
 
-fn inner_join(left: LogicalPlan, right: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
+fn inner_join(left: LogicalPlan, right: LogicalPlan, terms: Vec<Expr>, ttl: Ttls) -> LogicalPlan {
     let fields = left.schema().fields.iter().chain(&right.schema().fields).cloned().collect();
     LogicalPlan::Join {
         left: Box::new(left),
@@ -366,7 +370,7 @@ fn inner_join(left: LogicalPlan, right: LogicalPlan, terms: Vec<Expr>) -> Logica
         join_type: JoinType::Inner,
         condition: conjunction(terms),
         schema: Arc::new(Schema::new(fields)),
-        ttl: [None; 2],
+        ttl,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Hints with options. `t /*+ OPTIONS('k' = 'v') */`: put over the options of the table whose name they stand behind.
 //! `SELECT /*+ EMIT('k' = 'v') */`: when the windows that the query groups by show their results. A hint that stands behind anything
-//! else is an error. `SELECT /*+ STATE_TTL('t' = '1 d') */`: how long the joins and the aggregation of this SELECT keep what comes right from `t`,
+//! else is an error. `SELECT /*+ STATE_TTL('t' = '1 d') */`: how long this SELECT keeps what comes right from `t`,
 //! a table, view or alias of its FROM.
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use crate::catalog::{CatalogTable, Options, check_options};
 use crate::config::{STATE_TTL, parse_duration_ms};
 use crate::error::{Error, ErrorKind, Location, Result, Span};
 use crate::plan::stack::with_room;
-use crate::plan::{LogicalPlan, emit};
+use crate::plan::{JoinType, LogicalPlan, emit};
 use crate::sql::{HintedOptions, LATE_ROWS};
 use crate::stream_graph::WindowSpec;
 
@@ -146,6 +146,56 @@ impl Binder<'_> {
                 .at(hint.span)),
         }
         .at_node(name)
+    }
+}
+
+/// What is made of a plan, with the time to live of its rows in the joins with subqueries that stand above it now.
+pub(super) fn with_hint(
+    ttl: Option<u64>,
+    plan: LogicalPlan,
+    f: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
+) -> Result<LogicalPlan> {
+    let Some(ttl) = ttl else { return f(plan) };
+    let before = plan.clone();
+    let mut plan = f(plan)?;
+    hint_subqueries(&mut plan, ttl, &before);
+    Ok(plan)
+}
+
+/// The joins with subqueries above a plan keep its rows for so long. All that stands above it was made of subqueries.
+fn hint_subqueries(plan: &mut LogicalPlan, hinted: u64, before: &LogicalPlan) {
+    if plan == before {
+        return;
+    }
+    match plan {
+        LogicalPlan::Join { left, join_type: JoinType::Semi | JoinType::Anti | JoinType::Left, ttl, .. } => {
+            ttl[0] = Some(hinted);
+            hint_subqueries(left, hinted, before);
+        }
+        LogicalPlan::ScalarJoin { left, ttl, .. } => {
+            *ttl = Some(hinted);
+            hint_subqueries(left, hinted, before);
+        }
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => hint_subqueries(input, hinted, before),
+        // With and without a partner, each of the same rows.
+        LogicalPlan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| hint_subqueries(input, hinted, before)),
+        _ => {}
+    }
+}
+
+/// The aggregation that a plan is keeps a group without new rows for so long.
+pub(super) fn hint_aggregate(plan: &mut LogicalPlan, hinted: Option<u64>) {
+    match plan {
+        LogicalPlan::Aggregate { ttl, .. } => *ttl = hinted,
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => hint_aggregate(input, hinted),
+        _ => {}
+    }
+}
+
+/// A table whose changes come by key keeps a key without changes for so long.
+pub(super) fn hint_changes(plan: &mut LogicalPlan, hinted: Option<u64>) {
+    if let LogicalPlan::ChangelogNormalize { ttl, .. } = plan {
+        *ttl = hinted;
     }
 }
 

@@ -44,10 +44,11 @@ impl Binder<'_> {
         let schema = union_schema(&op.to_string(), &inputs, &[left, right])?;
         let [left, right] = inputs.map(|input| cast_columns(input, &schema));
         let is_except = op != SetOperator::Intersect;
-        if all { self.counted(left, right, schema, is_except) } else { self.matched(left, right, is_except) }
+        if all { self.counted(left, right, schema, is_except) } else { self.matched(left, right, &schema, is_except) }
     }
 
-    fn matched(&self, left: LogicalPlan, right: LogicalPlan, is_except: bool) -> Result<LogicalPlan> {
+    /// Columns can be NULL where those of one side can, as in Flink, though a row of the left is never NULL where the left is not.
+    fn matched(&self, left: LogicalPlan, right: LogicalPlan, types: &Schema, is_except: bool) -> Result<LogicalPlan> {
         let width = left.schema().len();
         let mut terms = Vec::with_capacity(width);
         for (of_left, of_right) in all_columns(left.schema()).into_iter().zip(all_columns(right.schema())) {
@@ -56,7 +57,12 @@ impl Binder<'_> {
             terms.push(self.call(if nullable { "IS NOT DISTINCT FROM" } else { "=" }, vec![of_left, of_right])?);
         }
         let join_type = if is_except { JoinType::Anti } else { JoinType::Semi };
-        Ok(distinct_rows(joined_plan(left, right, join_type, conjunction(terms))))
+        let mut rows = distinct_rows(joined_plan(left, right, join_type, conjunction(terms)));
+        if let LogicalPlan::Aggregate { schema, .. } = &mut rows {
+            let fields = Arc::make_mut(schema).fields.iter_mut().zip(&types.fields);
+            fields.for_each(|(field, given)| field.data_type.nullable |= given.data_type.nullable);
+        }
+        Ok(rows)
     }
 
     fn counted(&self, left: LogicalPlan, right: LogicalPlan, schema: Schema, is_except: bool) -> Result<LogicalPlan> {

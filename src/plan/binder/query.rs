@@ -25,12 +25,12 @@ pub(super) struct Ordering<'e> {
 }
 
 impl Ordering<'_> {
-    /// The plan cut to OFFSET and LIMIT, ordered by these keys.
-    pub fn apply(&self, input: LogicalPlan, keys: Vec<SortKey>) -> LogicalPlan {
+    /// The plan cut to OFFSET and LIMIT, ordered by these keys. `ttl`: how long rows behind them are kept, where a hint says so.
+    pub fn apply(&self, input: LogicalPlan, keys: Vec<SortKey>, ttl: Option<u64>) -> LogicalPlan {
         if keys.is_empty() && self.offset == 0 && self.fetch.is_none() {
             return input;
         }
-        LogicalPlan::Sort { input: Box::new(input), keys, offset: self.offset, fetch: self.fetch }
+        LogicalPlan::Sort { input: Box::new(input), keys, offset: self.offset, fetch: self.fetch, ttl }
     }
 }
 
@@ -128,7 +128,7 @@ impl Binder<'_> {
 /// A plan without the ORDER BY at its top, unless OFFSET or LIMIT need it.
 pub(super) fn unordered(plan: LogicalPlan) -> LogicalPlan {
     match plan {
-        LogicalPlan::Sort { input, keys: _, offset: 0, fetch: None } => *input,
+        LogicalPlan::Sort { input, offset: 0, fetch: None, .. } => *input,
         LogicalPlan::Project { input, exprs, schema } => {
             LogicalPlan::Project { input: Box::new(unordered(*input)), exprs, schema }
         }
@@ -145,11 +145,11 @@ pub(super) fn sort_and_drop(
     ordering: &Ordering<'_>,
 ) -> LogicalPlan {
     if exprs.len() == columns.len() {
-        return ordering.apply(plan, keys);
+        return ordering.apply(plan, keys, None);
     }
     let hidden = (columns.len()..exprs.len()).map(|index| format!("$sort{index}"));
     let names = columns.iter().map(|column| column.name.clone()).chain(hidden).collect();
-    let sorted = ordering.apply(LogicalPlan::project(plan, exprs, names), keys);
+    let sorted = ordering.apply(LogicalPlan::project(plan, exprs, names), keys, None);
     let (kept, names): (Vec<Expr>, Vec<String>) = columns
         .into_iter()
         .enumerate()

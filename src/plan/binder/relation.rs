@@ -143,32 +143,36 @@ impl Binder<'_> {
             [single] => self.ctes.iter().rev().find(|(known, _)| known == single),
             _ => None,
         };
-        let (plan, full_name) = match cte {
+        let (plan, full_name, is_table) = match cte {
             Some((known, plan)) => {
                 self.refuse_hint(name, "a common table expression")?;
-                (self.copy_of(plan).at_span(span_of(name))?, vec![known.clone()])
+                (self.copy_of(plan).at_span(span_of(name))?, vec![known.clone()], false)
             }
             None => match self.resolve(&written).at_span(span_of(name))? {
                 ResolvedRelation::Table(path, table) => {
                     self.resolved_names.note(name, &path);
                     let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
-                    (self.scan(path, table, name)?, names)
+                    (self.scan(path, table, name)?, names, true)
                 }
                 ResolvedRelation::View(path, view) => {
                     self.refuse_hint(name, "a view")?;
                     self.resolved_names.note(name, &path);
                     let names = vec![path.catalog.clone(), path.database.clone(), path.name.clone()];
-                    (self.view(&path, &view).at_span(span_of(name))?, names)
+                    (self.view(&path, &view).at_span(span_of(name))?, names, false)
                 }
             },
         };
-        match alias {
-            Some(alias) => aliased(plan, Some(alias)),
+        let mut relation = match alias {
+            Some(alias) => aliased(plan, Some(alias))?,
             None => {
                 let scope = Scope::of_schema(&full_name, plan.schema());
-                Ok(Relation { plan, scope })
+                Relation { plan, scope }
             }
+        };
+        if is_table {
+            super::hint::hint_changes(&mut relation.plan, self.hinted_ttl(&relation.scope));
         }
+        Ok(relation)
     }
 
     /// What a name stands for: no view of those whose text is bound.

@@ -134,7 +134,7 @@ pub(super) fn scalar_join(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan 
         field.data_type.nullable = true;
         field
     }));
-    LogicalPlan::ScalarJoin { left: Box::new(left), right: Box::new(right), schema: Arc::new(Schema::new(fields)) }
+    LogicalPlan::ScalarJoin { left: Box::new(left), right: Box::new(right), schema: Arc::new(Schema::new(fields)), ttl: None }
 }
 
 pub(super) fn shifted(expr: Expr, by: usize) -> Expr {

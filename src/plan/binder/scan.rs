@@ -80,7 +80,7 @@ impl Binder<'_> {
             _ => return Ok(plan),
         };
         match table.primary_key_in(plan.schema()) {
-            Some(keys) => Ok(LogicalPlan::ChangelogNormalize { input: Box::new(plan), keys }),
+            Some(keys) => Ok(LogicalPlan::ChangelogNormalize { input: Box::new(plan), keys, ttl: None }),
             None => Err(Error::new(
                 ErrorKind::InvalidArgument,
                 format!("table {} can only be read with a PRIMARY KEY: {reason}", table.path),

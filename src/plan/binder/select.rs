@@ -11,6 +11,7 @@ use sqlparser::ast::{self, Expr as SqlExpr, SelectItem, SelectItemQualifiedWildc
 use super::expression::{AggregateRule, Alias, ExprBinder, place};
 use super::grouping::{GroupBy, Grouping, Keys};
 use super::grouping_sets::{self, NulledKeys};
+use super::hint::{hint_aggregate, with_hint};
 use super::outer::OUTER_BASE;
 use super::over::{self, BoundOver};
 use super::parts::{INPUT_SUBQUERY_BASE, OUTPUT_SUBQUERY_BASE, OVER_BASE, Parts, Stage};
@@ -19,7 +20,7 @@ use super::span::Located;
 use super::state::{Binder, Relation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{Expr, SortKey};
-use crate::plan::{JoinType, LogicalPlan};
+use crate::plan::LogicalPlan;
 use crate::types::{Schema, TypeKind, Value};
 
 /// What a SELECT computes, bound over the columns of FROM.
@@ -71,11 +72,8 @@ impl<'a> Binder<'a> {
         let mut from = self.from(&select.from)?;
         self.check_state_ttl(&from.scope)?;
         if let Some(selection) = &select.selection {
-            let hinted = self.hinted_ttl(&from.scope).map(|ttl| (ttl, from.plan.clone()));
-            from.plan = self.filter(from.plan, &from.scope, selection)?;
-            if let Some((ttl, before)) = hinted {
-                hint_subqueries(&mut from.plan, ttl, &before);
-            }
+            let ttl = self.hinted_ttl(&from.scope);
+            from.plan = with_hint(ttl, from.plan, |plan| self.filter(plan, &from.scope, selection))?;
         }
         self.clauses(select, from, ordering, distinct)
     }
@@ -141,10 +139,13 @@ impl<'a> Binder<'a> {
             let keys = keys.unwrap_or_else(|| Keys::all(Vec::new()));
             self.aggregated((select, ttl), from.plan, keys, &mut clauses, parts)?
         } else {
-            plain(self, from.plan, &mut clauses, parts)?
+            with_hint(ttl, from.plan, |input| plain(self, input, &mut clauses, parts))?
         };
         let plan = overs(plan, &mut clauses, ttl)?;
-        Ok(project(plan, clauses, distinct.then_some(if is_aggregation { None } else { ttl }), ordering))
+        // What is grouped comes from the groups, not right from the table.
+        let direct = if is_aggregation { None } else { ttl };
+        let sorted = if distinct { None } else { direct };
+        Ok(project(plan, clauses, (distinct.then_some(direct), sorted), ordering))
     }
 
     /// Keeps the rows of a plan where a condition holds.
@@ -276,7 +277,8 @@ impl<'a> Binder<'a> {
         let Parts { aggregates, groupings, input_subqueries, mut output_subqueries, named_columns, .. } = parts;
         let functions = self.cx.functions;
         let first = input.schema().len();
-        let input = self.join_subqueries(input, input_subqueries, INPUT_SUBQUERY_BASE)?;
+        let joined = |input| self.join_subqueries(input, input_subqueries, INPUT_SUBQUERY_BASE);
+        let input = with_hint(ttl, input, joined)?;
         let grouping = Grouping::new(keys, aggregates, groupings, named_columns, first);
         clauses.map(&mut |expr| grouping.after(expr, functions))?;
         let having = clauses.having.take().map(|having| grouping.after(having, functions)).transpose()?;
@@ -380,34 +382,13 @@ fn qualify_condition(condition: Expr) -> Result<Expr> {
     Err(error.with_hint("filter rows with WHERE and groups with HAVING"))
 }
 
-/// The joins with subqueries above a plan keep its rows for so long.
-fn hint_subqueries(plan: &mut LogicalPlan, hinted: u64, before: &LogicalPlan) {
-    if plan == before {
-        return;
-    }
-    match plan {
-        LogicalPlan::Join { left, join_type: JoinType::Semi | JoinType::Anti, ttl, .. } => {
-            ttl[0] = Some(hinted);
-            hint_subqueries(left, hinted, before);
-        }
-        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } | LogicalPlan::ScalarJoin { left: input, .. } => {
-            hint_subqueries(input, hinted, before);
-        }
-        _ => {}
-    }
-}
-
-/// The aggregation that a plan is keeps a group without new rows for so long.
-fn hint_aggregate(plan: &mut LogicalPlan, hinted: Option<u64>) {
-    match plan {
-        LogicalPlan::Aggregate { ttl, .. } => *ttl = hinted,
-        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => hint_aggregate(input, hinted),
-        _ => {}
-    }
-}
-
-/// Select list, DISTINCT (with how long its rows are kept, where a hint says so), order.
-fn project(input: LogicalPlan, clauses: Clauses, distinct: Option<Option<u64>>, ordering: &Ordering<'_>) -> LogicalPlan {
+/// Select list, DISTINCT, order; with how long DISTINCT and ORDER BY … LIMIT keep rows, where a hint says so.
+fn project(
+    input: LogicalPlan,
+    clauses: Clauses,
+    (distinct, sorted): (Option<Option<u64>>, Option<u64>),
+    ordering: &Ordering<'_>,
+) -> LogicalPlan {
     let names = unique_names(clauses.items.iter().map(|item| item.name.clone()));
     let columns: Vec<Alias> = clauses.items.into_iter().zip(names).map(|(item, name)| Alias { name, expr: item.expr }).collect();
     let mut exprs: Vec<Expr> = columns.iter().map(|column| column.expr.clone()).collect();
@@ -420,7 +401,7 @@ fn project(input: LogicalPlan, clauses: Clauses, distinct: Option<Option<u64>>, 
         plan = distinct_rows(plan);
         hint_aggregate(&mut plan, ttl);
     }
-    plan = ordering.apply(plan, clauses.keys);
+    plan = ordering.apply(plan, clauses.keys, sorted);
     if has_hidden {
         let (kept, names) = columns
             .into_iter()

@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Compared {
         /// The left side.
         needle: Expr,
-        /// `<`, `<=`, `>` or `>=`.
+        /// `=` (with ALL), `<>` (with ANY), `<`, `<=`, `>` or `>=`.
         operator: &'static str,
         /// ALL.
         all: bool,
@@ -128,13 +128,10 @@ impl ExprBinder<'_, '_> {
         match (op, all) {
             (BinaryOperator::Eq, false) => return self.in_subquery(left, query, false),
             (BinaryOperator::NotEq, true) => return self.in_subquery(left, query, true),
-            (BinaryOperator::Eq | BinaryOperator::NotEq, _) => {
-                return Err(Error::unsupported(format!("{op} {word}")).with_hint("= ANY, <> ALL and comparisons by order are"));
-            }
             _ => {}
         }
         let operator = match operator_name(op)? {
-            operator @ ("<" | "<=" | ">" | ">=") => operator,
+            operator @ ("=" | "<>" | "<" | "<=" | ">" | ">=") => operator,
             other => return Err(Error::unsupported(format!("{other} {word}"))),
         };
         let needle = self.bind(left)?;

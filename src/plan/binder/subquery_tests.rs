@@ -45,8 +45,6 @@ const PLANNED: &[&str] = &[
 const REFUSED: &[&str] = &[
     "SELECT a FROM l WHERE a IN (SELECT d, e FROM r)",
     "SELECT a FROM l WHERE a IN (SELECT f FROM r)",
-    "SELECT a FROM l WHERE a = ALL (SELECT d FROM r)",
-    "SELECT a FROM l WHERE a <> ANY (SELECT d FROM r)",
     "SELECT a FROM l WHERE a IN (SELECT d FROM r WHERE r.e = l.b UNION ALL SELECT k FROM w)",
     "SELECT (a, b) IN (SELECT d, e FROM r) FROM l",
     "SELECT b, SUM(a) FROM l GROUP BY b HAVING SUM(b) > (SELECT MAX(e) FROM r WHERE r.d = l.a)",

@@ -80,7 +80,7 @@ impl Binder<'_> {
         Ok((plan, Expr::Case { branches, otherwise: Box::new(literal_false()), data_type }))
     }
 
-    /// A comparison with ANY or ALL: with the least or greatest value, how many there are, and whether some are NULL.
+    /// A comparison with ANY or ALL: with the least or greatest value (or both), how many there are, and whether some are NULL.
     fn compared_value(
         &self,
         plan: LogicalPlan,
@@ -90,11 +90,18 @@ impl Binder<'_> {
         all: bool,
         context: &Context,
     ) -> Result<(LogicalPlan, Expr)> {
-        let extreme = if operator.starts_with('<') == all { "MIN" } else { "MAX" };
-        let summary = self.aggregate(right, &[], &[(extreme, Some(0)), ("COUNT", None), ("COUNT", Some(0))])?;
+        // What is equal to all is equal to the least and the greatest; what differs from some differs from one of these.
+        let extremes: &[&str] = match operator {
+            "=" | "<>" => &["MIN", "MAX"],
+            _ if operator.starts_with('<') == all => &["MIN"],
+            _ => &["MAX"],
+        };
+        let mut functions: Vec<(&str, Option<usize>)> = extremes.iter().map(|extreme| (*extreme, Some(0))).collect();
+        functions.extend([("COUNT", None), ("COUNT", Some(0))]);
+        let summary = self.aggregate(right, &[], &functions)?;
         let (plan, outputs) = self.looked_up(plan, summary, context)?;
-        let [extreme, rows, values] = outputs.as_slice() else {
-            return Err(Error::internal("three aggregates have three columns"));
+        let [extremes @ .., rows, values] = outputs.as_slice() else {
+            return Err(Error::internal("each aggregate has a column"));
         };
         let zero = Expr::literal(Value::BigInt(0), DataType::not_null(TypeKind::BigInt));
         let is_empty = Expr::Or(vec![self.call("IS NULL", vec![rows.clone()])?, self.call("=", vec![rows.clone(), zero])?]);
@@ -104,8 +111,9 @@ impl Binder<'_> {
         let has_nulls = self.call(">", vec![rows.clone(), values.clone()])?;
         let branches = vec![(has_nulls, null)];
         let unless_null = Expr::Case { branches, otherwise: Box::new(certain.clone()), data_type: data_type.clone() };
-        let holds = self.call(operator, vec![needle, extreme.clone()])?;
-        let value = if all { Expr::And(vec![holds, unless_null]) } else { Expr::Or(vec![holds, unless_null]) };
+        let holds = extremes.iter().map(|extreme| self.call(operator, vec![needle.clone(), extreme.clone()]));
+        let terms = holds.chain([Ok(unless_null)]).collect::<Result<Vec<_>>>()?;
+        let value = if all { Expr::And(terms) } else { Expr::Or(terms) };
         Ok((plan, Expr::Case { branches: vec![(is_empty, certain)], otherwise: Box::new(value), data_type }))
     }
 

@@ -140,7 +140,7 @@ fn a_sink_key_that_is_not_the_group_key_is_refused() {
 #[test]
 fn updates_by_key_are_given_their_former_content_where_it_is_needed() {
     let scan = scan_of(table("in", "upsert", &["item"], &[]));
-    let normalized = || LogicalPlan::ChangelogNormalize { input: Box::new(scan.clone()), keys: vec![0] };
+    let normalized = || LogicalPlan::ChangelogNormalize { input: Box::new(scan.clone()), keys: vec![0], ttl: None };
     check(
         sink(normalized(), table("out", "upsert", &["item"], &[])),
         expect![[r#"

@@ -64,7 +64,7 @@ impl<'a> Generator<'a> {
         changelog: &'a Changelog,
         predicate: Option<&Expr>,
     ) -> Result<Stream> {
-        let LogicalPlan::ScalarJoin { left, right, schema } = plan else {
+        let LogicalPlan::ScalarJoin { left, right, schema, ttl } = plan else {
             return self.stream(plan, changelog);
         };
         let left_stream = self.stream(left, &changelog.inputs[0])?;
@@ -84,6 +84,8 @@ impl<'a> Generator<'a> {
             schema: schema.clone(),
             changes: changelog.changes,
         };
-        self.add_operator(node, &[(&left_stream, Distribution::Single), (&right_stream, Distribution::Single)])
+        let joined = self.add_operator(node, &[(&left_stream, Distribution::Single), (&right_stream, Distribution::Single)])?;
+        self.hint_ttl(&joined, &[*ttl]);
+        Ok(joined)
     }
 }

@@ -8,8 +8,8 @@ use crate::plan::expr_text::order_text;
 use crate::plan::sort::SortStrategy;
 use crate::plan::{LogicalPlan, ScanTable, over, rank};
 use crate::stream_graph::{
-    ChangeCut, ExpandSpec, OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SourceSpec, WatermarkSpec,
-    WindowAggregateSpec, WindowSource, WindowSpec,
+    ChangeCut, ExpandSpec, OperatorSpec, OverOperatorSpec, OverSpec, RankOperatorSpec, RankSpec, SortLimitSpec, SourceSpec,
+    WatermarkSpec, WindowAggregateSpec, WindowSource, WindowSpec,
 };
 use crate::types::{ChangelogMode, SchemaRef};
 
@@ -64,7 +64,7 @@ impl<'a> Generator<'a> {
             LogicalPlan::IntervalJoin { .. } => self.interval_join(plan, changelog),
             LogicalPlan::RegularJoin { .. } => self.regular_join(plan, changelog),
             LogicalPlan::Join { .. } => Err(Error::internal("a join that no rule has taken")),
-            LogicalPlan::ChangelogNormalize { input, keys } => {
+            LogicalPlan::ChangelogNormalize { input, keys, ttl } => {
                 let stream = self.stream(input, &changelog.inputs[0])?;
                 let node = NewNode {
                     name: "ChangelogNormalize".to_string(),
@@ -78,7 +78,9 @@ impl<'a> Generator<'a> {
                     schema: input.schema().clone(),
                     changes: changelog.changes,
                 };
-                self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])
+                let normalized = self.add_operator(node, &[(&stream, Distribution::Keyed(keys.clone()))])?;
+                self.hint_ttl(&normalized, &[*ttl]);
+                Ok(normalized)
             }
             LogicalPlan::Sink { .. } => Err(Error::internal("a sink is the root of its plan")),
         }
@@ -262,12 +264,11 @@ impl<'a> Generator<'a> {
     }
 
     fn sort(&mut self, plan: &'a LogicalPlan, changelog: &'a Changelog) -> Result<Stream> {
-        let LogicalPlan::Sort { input, keys, offset, fetch } = plan else {
+        let LogicalPlan::Sort { input, keys, offset, fetch, ttl } = plan else {
             return Err(Error::internal("only a Sort is sorted"));
         };
         let stream = self.stream(input, &changelog.inputs[0])?;
         let input_retracts = !stream.changes.is_insert_only();
-        let emit_update_before = changelog.changes.updates == Updates::BeforeAndAfter;
         let order = format!("orderBy=[{}]", order_text(keys, input.schema()));
         let strategy = SortStrategy::choose(plan, input_retracts, self.cx)?;
         let (name, description, spec) = match (strategy, *fetch) {
@@ -275,10 +276,10 @@ impl<'a> Generator<'a> {
             (SortStrategy::SortLimit, Some(fetch)) => {
                 let mut parts = if keys.is_empty() { Vec::new() } else { vec![order] };
                 parts.extend(describe::offset_fetch(*offset, Some(fetch)));
-                let (keys, offset) = (keys.clone(), *offset);
+                let (keys, offset, input) = (keys.clone(), *offset, input.schema().clone());
                 let changes = self.cut_of(changelog);
-                let spec = OperatorSpec::SortLimit { keys, offset, fetch, input_retracts, emit_update_before, changes };
-                ("SortLimit", parts.join(", "), spec)
+                let spec = SortLimitSpec { keys, offset, fetch, input_retracts, changes, input };
+                ("SortLimit", parts.join(", "), OperatorSpec::SortLimit(spec))
             }
             (SortStrategy::SortLimit, None) => return Err(Error::internal("a SortLimit has a fetch")),
             (SortStrategy::Temporal, _) => ("TemporalSort", order, OperatorSpec::TemporalSort { keys: keys.clone() }),
@@ -294,6 +295,7 @@ impl<'a> Generator<'a> {
             changes: changelog.changes,
         };
         let sorted = self.add_operator(node, &[(&stream, Distribution::Single)])?;
+        self.hint_ttl(&sorted, &[*ttl]);
         match strategy {
             SortStrategy::Temporal | SortStrategy::Bounded if *offset > 0 => {
                 self.limit(&sorted, *offset, None, input.schema(), changelog.changes)

@@ -27,7 +27,7 @@ fn folded(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
             }
             _ => LogicalPlan::Project { input, exprs, schema },
         },
-        LogicalPlan::ScalarJoin { left, right, schema } => match *right {
+        LogicalPlan::ScalarJoin { left, right, schema, ttl } => match *right {
             LogicalPlan::Values { rows, .. } if rows.len() == 1 => {
                 let width = left.schema().len();
                 let passed = (0..width).map(|at| Expr::column(at, schema.field(at).data_type.clone()));
@@ -36,7 +36,7 @@ fn folded(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
                 let exprs = passed.chain(constants).collect();
                 LogicalPlan::Project { input: left, exprs, schema }
             }
-            other => LogicalPlan::ScalarJoin { left, right: Box::new(other), schema },
+            other => LogicalPlan::ScalarJoin { left, right: Box::new(other), schema, ttl },
         },
         other => other,
     }

@@ -95,7 +95,9 @@ fn followed(plan: LogicalPlan) -> Result<LogicalPlan> {
             let schema = changed(schema, |at| spec.columns.get(at).is_some_and(|column| ends(*column)));
             LogicalPlan::Expand { input, spec, schema }
         }
-        LogicalPlan::ScalarJoin { left, right, schema } => LogicalPlan::ScalarJoin { left, right, schema: changed(schema, ends) },
+        LogicalPlan::ScalarJoin { left, right, schema, ttl } => {
+            LogicalPlan::ScalarJoin { left, right, schema: changed(schema, ends), ttl }
+        }
         LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
             LogicalPlan::Join { left, right, join_type, condition, schema: changed(schema, ends), ttl }
         }

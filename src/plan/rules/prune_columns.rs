@@ -161,7 +161,7 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             joins::prune_interval_join(*left, *right, spec, &schema, needed)
         }
         LogicalPlan::RegularJoin { left, right, spec, schema } => joins::prune_regular_join(*left, *right, spec, &schema, needed),
-        LogicalPlan::ScalarJoin { left, right, schema } => {
+        LogicalPlan::ScalarJoin { left, right, schema, ttl } => {
             let left_width = left.schema().len();
             let mut of_left: Columns = needed.range(..left_width).copied().collect();
             if of_left.is_empty() {
@@ -187,7 +187,7 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
                 }
             }
             let schema = Arc::new(Schema::new(fields));
-            let plan = LogicalPlan::ScalarJoin { left: Box::new(left.plan), right: Box::new(right.plan), schema };
+            let plan = LogicalPlan::ScalarJoin { left: Box::new(left.plan), right: Box::new(right.plan), schema, ttl };
             Pruned { plan, places: both }
         }
         LogicalPlan::Union { inputs, schema } => {
@@ -196,19 +196,19 @@ fn prune(plan: LogicalPlan, needed: &Columns) -> Pruned {
             let schema = Arc::new(schema.project(&kept));
             Pruned { plan: LogicalPlan::Union { inputs, schema }, places: places(&kept, width) }
         }
-        LogicalPlan::Sort { input, keys, offset, fetch } => {
+        LogicalPlan::Sort { input, keys, offset, fetch, ttl } => {
             let read = needed.iter().copied().chain(keys.iter().map(|key| key.column)).collect();
             let input = prune(*input, &read).exactly(&read);
             let keys = keys.into_iter().map(|key| SortKey { column: input.place(key.column), ..key }).collect();
             let places = input.places;
-            Pruned { plan: LogicalPlan::Sort { input: Box::new(input.plan), keys, offset, fetch }, places }
+            Pruned { plan: LogicalPlan::Sort { input: Box::new(input.plan), keys, offset, fetch, ttl }, places }
         }
-        LogicalPlan::ChangelogNormalize { input, keys } => {
+        LogicalPlan::ChangelogNormalize { input, keys, ttl } => {
             let read = needed.iter().chain(&keys).copied().collect();
             let input = prune(*input, &read).exactly(&read);
             let keys = input.moved_all(&keys);
             let places = input.places;
-            Pruned { plan: LogicalPlan::ChangelogNormalize { input: Box::new(input.plan), keys }, places }.exactly(needed)
+            Pruned { plan: LogicalPlan::ChangelogNormalize { input: Box::new(input.plan), keys, ttl }, places }.exactly(needed)
         }
         LogicalPlan::Sink { .. } => Pruned::unchanged(plan),
     }

@@ -100,22 +100,22 @@ fn push(input: LogicalPlan, terms: Vec<Expr>, cx: &PlannerContext) -> LogicalPla
         LogicalPlan::Join { left, right, join_type, condition, schema, ttl } => {
             push_join_terms::push((*left, *right), join_type, condition, (schema, ttl), terms, cx)
         }
-        LogicalPlan::ScalarJoin { left, right, schema } => {
+        LogicalPlan::ScalarJoin { left, right, schema, ttl } => {
             let width = left.schema().len();
             let (down, stay) = split(terms, &|term| movable(term) && reads_below(term, width));
             let left = Box::new(push_some(*left, down, cx));
-            filtered(LogicalPlan::ScalarJoin { left, right, schema }, stay)
+            filtered(LogicalPlan::ScalarJoin { left, right, schema, ttl }, stay)
         }
         // Of a key all changes stay or none.
-        LogicalPlan::ChangelogNormalize { input, keys } => {
+        LogicalPlan::ChangelogNormalize { input, keys, ttl } => {
             let (down, stay) = split(terms, &|term| movable(term) && reads_only(term, &keys));
             let input = Box::new(push_some(*input, down, cx));
-            filtered(LogicalPlan::ChangelogNormalize { input, keys }, stay)
+            filtered(LogicalPlan::ChangelogNormalize { input, keys, ttl }, stay)
         }
-        LogicalPlan::Sort { input, keys, offset: 0, fetch: None } => {
+        LogicalPlan::Sort { input, keys, offset: 0, fetch: None, ttl } => {
             let (down, stay) = split(terms, &movable);
             let input = Box::new(push_some(*input, down, cx));
-            filtered(LogicalPlan::Sort { input, keys, offset: 0, fetch: None }, stay)
+            filtered(LogicalPlan::Sort { input, keys, offset: 0, fetch: None, ttl }, stay)
         }
         other => filtered(other, terms),
     }

@@ -9,12 +9,12 @@ use crate::types::ChangelogMode;
 pub(super) fn apply(plan: LogicalPlan, cx: &PlannerContext) -> Result<LogicalPlan> {
     bottom_up(plan, &mut |plan| match plan {
         LogicalPlan::Filter { input, predicate } => Ok(push_filter(*input, predicate, cx)),
-        LogicalPlan::Sort { input, keys, offset, fetch } => {
+        LogicalPlan::Sort { input, keys, offset, fetch, ttl } => {
             let input = match fetch.and_then(|fetch| fetch.checked_add(offset)) {
                 Some(needed) if keys.is_empty() => Box::new(push_limit(*input, needed, cx)?),
                 _ => input,
             };
-            Ok(LogicalPlan::Sort { input, keys, offset, fetch })
+            Ok(LogicalPlan::Sort { input, keys, offset, fetch, ttl })
         }
         other => Ok(other),
     })

@@ -7,7 +7,9 @@ use crate::expr::{AggregateCall, CastMode, Expr};
 use crate::plan::changelog::Changelog;
 use crate::plan::expr_text::{column_name, duration_text, expr_text};
 use crate::plan::{LogicalPlan, PlannerContext};
-use crate::stream_graph::{KeptState, OperatorSpec, RankStrategy, StateBound, StateContract, WindowKind, WindowSource};
+use crate::stream_graph::{
+    KeptState, OperatorSpec, RankStrategy, SortLimitSpec, StateBound, StateContract, WindowKind, WindowSource,
+};
 
 /// Aggregates whose state grows with every row.
 const GROWING: &[&str] = &[
@@ -110,10 +112,10 @@ fn kept(spec: &OperatorSpec, plan: &LogicalPlan, changelog: &Changelog, cx: &Pla
             let left = state("rows of the left input", waiting(size_of(0)));
             vec![(0, left), (usize::MAX, state("the row of the right input", one_entry()))]
         }
-        OperatorSpec::SortLimit { input_retracts: false, offset, fetch, .. } => {
+        OperatorSpec::SortLimit(SortLimitSpec { input_retracts: false, offset, fetch, .. }) => {
             vec![(usize::MAX, state(&format!("the first {} rows", offset.saturating_add(*fetch)), one_entry()))]
         }
-        OperatorSpec::SortLimit { .. } => vec![(0, state("rows", size_of(0)))],
+        OperatorSpec::SortLimit(_) => vec![(0, state("rows", size_of(0)))],
         OperatorSpec::TemporalSort { .. } => vec![(0, state("rows", until("the watermark passes them".to_string())))],
         OperatorSpec::BoundedSort { .. } => vec![(0, state("rows", StateBound::EndOfInput))],
         OperatorSpec::Rank(spec) => {

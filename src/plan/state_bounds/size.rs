@@ -19,7 +19,7 @@ pub(super) fn size(plan: &LogicalPlan, changelog: &Changelog, cx: &PlannerContex
             keys(input, &spec.partition_keys)
         }
         LogicalPlan::Sort { fetch: Some(_), .. } => one_entry(),
-        LogicalPlan::ChangelogNormalize { input, keys: columns } => keys(input, columns),
+        LogicalPlan::ChangelogNormalize { input, keys: columns, .. } => keys(input, columns),
         LogicalPlan::Project { .. }
         | LogicalPlan::Filter { .. }
         | LogicalPlan::WatermarkAssigner { .. }

@@ -1,0 +1,37 @@
+//! Rows of a ranking as they were when a snapshot was taken.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array, UInt16Array};
+
+use crate::error::Result;
+use crate::operators::keyed_state::state_rows;
+use crate::operators::state_ttl::with_times;
+use crate::runtime::state::{RowId, RowStore};
+use crate::runtime::{FrozenState, TakeBatch};
+
+/// Rows of a batch of a snapshot.
+const SNAPSHOT_ROWS: usize = 8_192;
+
+/// Rows of a store in an order, with what belongs to each.
+pub(in crate::operators) struct FrozenRows {
+    pub(in crate::operators) store: RowStore,
+    pub(in crate::operators) ids: Vec<RowId>,
+    pub(in crate::operators) key_groups: UInt16Array,
+    pub(in crate::operators) ends: Option<Int64Array>,
+    /// When each was written, where that is known.
+    pub(in crate::operators) times: Option<ArrayRef>,
+}
+
+impl FrozenState for FrozenRows {
+    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
+        for from in (0..self.ids.len()).step_by(SNAPSHOT_ROWS) {
+            let count = SNAPSHOT_ROWS.min(self.ids.len() - from);
+            let mut columns = self.store.take(&self.ids[from..from + count])?;
+            columns.extend(self.ends.as_ref().map(|ends| Arc::new(ends.slice(from, count)) as ArrayRef));
+            let times = self.times.as_ref().map(|times| times.slice(from, count));
+            take(with_times(state_rows(self.key_groups.slice(from, count), columns)?, times)?)?;
+        }
+        Ok(())
+    }
+}

@@ -21,7 +21,7 @@ use crate::runtime::{Operator, OperatorContext, Output};
 use crate::stream_graph::{UnnestSpec, element_columns};
 use crate::types::{Batch, InputNumber, Maps, RowKind, RowKinds, TypeKind, Watermark, is_map};
 
-/// Rows that are emitted as one batch, unless a single row has more elements.
+/// Rows that are emitted as one batch.
 const ROWS_MAX: usize = 16_384;
 
 /// Rows that a table function is called with at once.
@@ -53,25 +53,48 @@ impl Unnest {
         })
     }
 
-    fn expand(&self, batch: &Batch, collection: &ArrayRef) -> Result<Batch> {
+    /// Emits the elements of collections, as several batches where a single row has too many for one.
+    fn expand(&self, batch: &Batch, collection: &ArrayRef, output: &mut dyn Output) -> Result<()> {
         let elements = Elements::of(collection, &self.spec)?;
         let mut hits = elements.hits(collection);
         if let Some(condition) = &self.condition {
-            let columns = self.columns(batch, &elements, &hits, &self.condition_columns)?;
-            let mut all = vec![new_null_array(&ArrowType::Null, hits.len()); batch.columns().len() + elements.width()];
-            self.condition_columns.iter().zip(columns).for_each(|(at, column)| all[*at] = column);
-            let mask = condition.evaluate_predicate(&all, &self.surroundings.at(hits.len(), self.watermark))?;
-            let kept = |row: &usize| mask.is_valid(*row) && mask.value(*row);
-            hits = hits.at((0..hits.len()).filter(kept));
+            let mut kept = Hits::default();
+            for part in hits.parts() {
+                kept.append(self.that_meet(condition, batch, &elements, &part)?);
+            }
+            hits = kept;
         }
         if self.spec.outer {
             hits = hits.with_rows_without(batch.num_rows());
         }
-        let columns = self.columns(batch, &elements, &hits, &self.spec.kept)?;
+        let steps = batch.steps().remap(|before| hits.rows.partition_point(|row| *row < before) as u32);
+        if hits.len() <= ROWS_MAX {
+            return output.batch(self.rows_of(batch, &elements, hits)?.with_steps(steps));
+        }
+        let (steps, mut from) = (Batch::new(Vec::new(), hits.len()).with_steps(steps), 0);
+        for part in hits.parts() {
+            let count = part.len();
+            output.batch(self.rows_of(batch, &elements, part)?.with_steps(steps.slice(from, count).take_steps()))?;
+            from += count;
+        }
+        Ok(())
+    }
+
+    /// Those of some hits that meet the condition.
+    fn that_meet(&self, condition: &CompiledExprs, batch: &Batch, elements: &Elements, hits: &Hits) -> Result<Hits> {
+        let columns = self.columns(batch, elements, hits, &self.condition_columns)?;
+        let mut all = vec![new_null_array(&ArrowType::Null, hits.len()); batch.columns().len() + elements.width()];
+        self.condition_columns.iter().zip(columns).for_each(|(at, column)| all[*at] = column);
+        let mask = condition.evaluate_predicate(&all, &self.surroundings.at(hits.len(), self.watermark))?;
+        let meets = |row: &usize| mask.is_valid(*row) && mask.value(*row);
+        Ok(hits.at((0..hits.len()).filter(meets)))
+    }
+
+    fn rows_of(&self, batch: &Batch, elements: &Elements, hits: Hits) -> Result<Batch> {
+        let columns = self.columns(batch, elements, &hits, &self.spec.kept)?;
         let rows = UInt32Array::from(hits.rows);
-        let steps = batch.steps().remap(|before| rows.values().partition_point(|row| *row < before) as u32);
         let kinds = batch.kinds().map(|kinds| deletes_and_inserts(&kinds.take(&rows)));
-        Ok(Batch::new(columns, rows.len()).with_kinds(kinds).with_steps(steps))
+        Ok(Batch::new(columns, rows.len()).with_kinds(kinds))
     }
 
     /// These of all columns, a row for each hit.
@@ -194,6 +217,17 @@ impl Hits {
         self.numbers.push(number);
     }
 
+    /// The same in parts that are not too many for a batch.
+    fn parts(&self) -> impl Iterator<Item = Hits> + '_ {
+        (0..self.len()).step_by(ROWS_MAX).map(|from| self.at(from..self.len().min(from + ROWS_MAX)))
+    }
+
+    fn append(&mut self, other: Hits) {
+        self.rows.extend(other.rows);
+        self.elements.extend(other.elements);
+        self.numbers.extend(other.numbers);
+    }
+
     /// Those at these positions.
     fn at(&self, positions: impl Iterator<Item = usize>) -> Self {
         let mut kept = Hits::default();
@@ -309,7 +343,7 @@ impl Unnest {
         let mut from = 0;
         loop {
             let to = end_of_part(&collection, from);
-            output.batch(self.expand(&batch.slice(from, to - from), &collection.slice(from, to - from))?)?;
+            self.expand(&batch.slice(from, to - from), &collection.slice(from, to - from), output)?;
             from = to;
             if from >= batch.num_rows() {
                 return Ok(());

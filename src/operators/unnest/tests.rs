@@ -91,3 +91,28 @@ fn many_elements_come_in_parts() {
     assert_eq!(rows[2 * ROWS_MAX], "~9");
     assert_eq!(rows[2 * ROWS_MAX - 1], format!("+I {ROWS_MAX} {}", 2 * ROWS_MAX));
 }
+
+/// Notes how many rows each batch has, and where its watermarks stand.
+#[derive(Default)]
+struct Sizes(Vec<(usize, Vec<u32>)>);
+
+impl Output for Sizes {
+    fn batch(&mut self, batch: Batch) -> Result<()> {
+        self.0.push((batch.num_rows(), batch.steps().as_slice().iter().map(|step| step.rows_before).collect()));
+        Ok(())
+    }
+
+    fn watermark(&mut self, _watermark: Watermark) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_single_row_with_many_elements_makes_several_batches() {
+    let (mut operator, mut output) = (unnest(bigint(1), &[0], false, false, None), Sizes::default());
+    let many = 2 * ROWS_MAX + 5;
+    let rows = batch(&["+I a 1", "~3", &format!("+I b {many}"), "~7"]);
+    operator.process_batch(InputNumber(0), rows, &mut output).unwrap();
+    let whole = (ROWS_MAX, vec![]);
+    assert_eq!(output.0, [(1, vec![1]), whole.clone(), whole, (5, vec![5])]);
+}

@@ -70,8 +70,8 @@ pub struct Outcome {
     pub now_ms: i64,
 }
 
-/// Runs a job to its end.
-pub fn simulate(seed: u64, graph: &JobGraph, disk: &Disk, trouble: Trouble) -> Outcome {
+/// Runs a job to its end. Of its graphs, which differ in parallelism, each incarnation has one that the seed chooses.
+pub fn simulate(seed: u64, graphs: &[JobGraph], disk: &Disk, trouble: Trouble) -> Outcome {
     let mut random = fastrand::Rng::with_seed(seed);
     let clock = VirtualClock::new(1_000);
     let faults = Faults::new(random.u64(..), trouble.fault_one_in);
@@ -84,7 +84,7 @@ pub fn simulate(seed: u64, graph: &JobGraph, disk: &Disk, trouble: Trouble) -> O
             faults.cease();
         }
         let process = Process::start(random.u64(..), &clock, disk, &faults, &stores);
-        let mut graph = graph.clone();
+        let mut graph = graphs[random.usize(..graphs.len())].clone();
         if let Some(job) = from.filter(|job| stores.has_checkpoint(&format!("{CHECKPOINTS}/{job}"))) {
             restores += 1;
             shared_restores += u32::from(stores.refers_to_earlier_ones(&format!("{CHECKPOINTS}/{job}")));

@@ -14,8 +14,7 @@ use arrow::compute;
 
 use super::change_rows::{ChangeRows, Differ, rows_then_watermark};
 use super::frozen_store::FrozenStore;
-use super::keyed_state::{key_groups_of, rows_in_range};
-use super::rank::FrozenRows;
+use super::keyed_state::rows_in_range;
 use super::state_ttl::{KeyTtl, has_times, split_times};
 use super::touched::Touched;
 use crate::error::Result;
@@ -165,16 +164,10 @@ impl LastRows {
 /// The rows themselves: their keys are among them.
 impl StateTable for LastRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (rows, max_parallelism) = (self.rows.clone(), self.max_parallelism);
-        if let Some(ttl) = &self.ttl {
-            // With their times rows come key by key.
-            let groups = self.keys.groups();
-            let ids = groups.iter().map(|group| self.last[*group as usize]).collect();
-            let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), max_parallelism);
-            let frozen = FrozenRows { store: rows, ids, key_groups, ends: None, times: Some(ttl.times(&groups)) };
-            return Ok(StateTableSnapshot::frozen(frozen));
-        }
-        Ok(StateTableSnapshot::frozen(FrozenStore::new(&self.rows, &self.key_columns, max_parallelism)))
+        let keys_of_rows = || self.keys.groups().into_iter().map(|group| (self.last[group as usize], group));
+        let times = self.ttl.as_ref().map(|ttl| ttl.times_of_rows(keys_of_rows()));
+        let rows = FrozenStore::new(&self.rows, &self.key_columns, self.max_parallelism);
+        Ok(StateTableSnapshot::frozen(FrozenStore { times, ..rows }))
     }
 
     fn outlives_input(&self) -> bool {

@@ -25,7 +25,7 @@ pub(super) struct FrozenStore {
     pub(super) constant: Option<RowAttribute<i64>>,
     /// A number that changes: the last column.
     pub(super) changing: Option<RowAttribute<u32>>,
-    /// When each row was written, behind all other columns. That of a row does not change unless it has a number that does.
+    /// When each row was written, behind all other columns. That of a row with a number that changes may change too.
     pub(super) times: Option<FrozenTimes>,
 }
 
@@ -48,6 +48,11 @@ impl FrozenStore {
     fn changing_of(&self, ids: &[RowId]) -> Option<ArrayRef> {
         let changing = self.changing.as_ref()?;
         Some(Arc::new(UInt32Array::from_iter_values(ids.iter().map(|id| changing.get(*id)))))
+    }
+
+    /// Whether the times of rows are given beside them.
+    fn times_change(&self) -> bool {
+        self.times.as_ref().is_some_and(|times| times.change || self.changing.is_some())
     }
 
     fn times_of(&self, ids: &[RowId]) -> Option<ArrayRef> {
@@ -73,14 +78,14 @@ impl FrozenStore {
     /// What changes of the rows that a chunk stores.
     fn beside(&self, chunk: &StoredChunk<'_>) -> Result<Option<RecordBatch>> {
         let mask = chunk.live_mask();
-        if mask.is_none() && self.changing.is_none() {
+        if mask.is_none() && self.changing.is_none() && !self.times_change() {
             return Ok(None);
         }
         let ids = chunk.stored();
         let mask = mask.unwrap_or_else(|| BooleanBuffer::new_set(ids.len()));
         let columns = self.changing_of(&ids).into_iter().collect();
         let beside = numbered_columns(Arc::new(BooleanArray::new(mask, None)), columns)?;
-        with_times(beside, self.changing.as_ref().and_then(|_| self.times_of(&ids))).map(Some)
+        with_times(beside, if self.times_change() { self.times_of(&ids) } else { None }).map(Some)
     }
 
     /// All that a chunk stores.
@@ -89,7 +94,7 @@ impl FrozenStore {
         let rows = self.with_key_groups(&ids, &self.store.take_columns(&ids, &self.keys)?, chunk.columns()?)?;
         let texts = (0..self.store.num_columns()).filter(|column| self.store.is_text(*column));
         let rows = with_texts(rows, texts.map(|column| column + 1))?;
-        with_times(rows, if self.changing.is_none() { self.times_of(&ids) } else { None })
+        with_times(rows, if self.times_change() { None } else { self.times_of(&ids) })
     }
 }
 

@@ -180,7 +180,7 @@ impl StateTable for GroupState {
         let mut frozen = FrozenGroups::default();
         if let Some(table) = table {
             let times = |groups: &[u32]| ttl.as_ref().map(|ttl| ttl.times(groups));
-            table.freeze(*max_parallelism, contents, &mut frozen, |_| Vec::new(), times)?;
+            table.freeze(*max_parallelism, contents, &mut frozen, |_| Vec::new(), |_| Vec::new(), times)?;
         }
         Ok(StateTableSnapshot::frozen(frozen))
     }

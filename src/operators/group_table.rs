@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Int64Type};
 use hashbrown::HashMap;
@@ -67,6 +67,11 @@ impl GroupTable {
         if let Some(counts) = &mut self.row_counts {
             counts.resize(num_groups, 0);
         }
+    }
+
+    /// What belongs to these groups changes, in a way that is not seen here.
+    pub(super) fn note_values(&mut self, groups: &[u32]) {
+        self.blocks.note_values(groups, self.keys.num_groups());
     }
 
     /// Adds the rows of the last [`Self::assign`] to their groups.
@@ -151,30 +156,16 @@ impl GroupTable {
         Ok(columns)
     }
 
-    /// All groups as rows of state; `first` are columns before the keys, given the number of rows.
-    pub(super) fn snapshot(
-        &self,
-        max_parallelism: u32,
-        first: impl FnOnce(usize) -> Vec<ArrayRef>,
-    ) -> Result<Option<RecordBatch>> {
-        let groups = self.keys.groups();
-        if groups.is_empty() {
-            return Ok(None);
-        }
-        let key_groups = key_groups_of(groups.iter().map(|group| self.keys.hash(*group)), max_parallelism);
-        let mut columns = first(groups.len());
-        columns.extend(self.state(&groups)?);
-        state_rows(key_groups, columns).map(Some)
-    }
-
     /// All groups as state, what did not change since a complete checkpoint as what that has. `first` are columns before the keys, given the
-    /// number of rows; `times` say when the values of groups were written, where someone has to know.
+    /// number of rows; `more` are columns behind the keys that change as values do; `times` say when the values of groups were written, where
+    /// someone has to know.
     pub(super) fn freeze(
         &mut self,
         max_parallelism: u32,
         numbers: &mut ContentNumbers,
         frozen: &mut FrozenGroups,
         first: impl Fn(usize) -> Vec<ArrayRef>,
+        more: impl Fn(&[u32]) -> Vec<ArrayRef>,
         times: impl Fn(&[u32]) -> Option<ArrayRef>,
     ) -> Result<()> {
         let stretches = self.blocks.freeze(numbers);
@@ -186,7 +177,9 @@ impl GroupTable {
         };
         let values = |groups: &[u32]| {
             let counts: ArrayRef = Arc::new(BooleanArray::new(BooleanBuffer::new_set(groups.len()), None));
-            with_times(numbered_columns(counts, self.values(groups)?)?, times(groups))
+            let mut columns = more(groups);
+            columns.extend(self.values(groups)?);
+            with_times(numbered_columns(counts, columns)?, times(groups))
         };
         frozen.add(&stretches, &self.keys, &GroupRows { keys: &keys, values: Some(&values) })
     }

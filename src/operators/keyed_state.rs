@@ -1,5 +1,6 @@
 //! Helpers of state tables: rows with their key group first, and which of them a range takes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array};
@@ -7,8 +8,8 @@ use arrow::compute;
 use arrow::datatypes::{Field, Schema, UInt16Type};
 
 use crate::error::Result;
-use crate::runtime::StateTableSnapshot;
-use crate::types::{Batch, KeyGroup, KeyGroupRange};
+use crate::runtime::{FrozenState, StateSink, StateTableSnapshot, TakeBatch};
+use crate::types::{Batch, KeyGroup, KeyGroupRange, hash_columns};
 
 /// Rows of state under the names `key_group`, `column_1`, …
 pub(super) fn state_rows(key_groups: UInt16Array, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
@@ -28,6 +29,32 @@ pub(super) fn numbered_columns(first: ArrayRef, columns: Vec<ArrayRef>) -> Resul
 pub(super) fn unkeyed_snapshot(rows: Option<&Batch>) -> Result<StateTableSnapshot> {
     let rows = rows.map(|rows| state_rows(UInt16Array::from_value(0, rows.num_rows()), rows.columns().to_vec()));
     Ok(StateTableSnapshot::new(rows.transpose()?.into_iter().collect()))
+}
+
+/// Rows that came back after a restart and have not been put in their places, as they are frozen again: with their key groups, which these columns
+/// decide.
+pub(super) fn restored_rows(restored: &[Batch], keys: Range<usize>, max_parallelism: u32) -> Result<Vec<RecordBatch>> {
+    let mut hashes = Vec::new();
+    let rows = restored.iter().map(|rows| {
+        hash_columns(&rows.columns()[keys.clone()], rows.num_rows(), &mut hashes);
+        state_rows(key_groups_of(hashes.iter().copied(), max_parallelism), rows.columns().to_vec())
+    });
+    rows.collect()
+}
+
+/// Rows before another frozen state.
+pub(super) struct RowsBefore<F>(pub(super) Vec<RecordBatch>, pub(super) F);
+
+impl<F: FrozenState> FrozenState for RowsBefore<F> {
+    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
+        self.0.iter().cloned().try_for_each(&mut *take)?;
+        self.1.for_each_batch(take)
+    }
+
+    fn write(&self, sink: &mut dyn StateSink) -> Result<()> {
+        self.0.iter().cloned().try_for_each(|rows| sink.rows(rows))?;
+        self.1.write(sink)
+    }
 }
 
 /// The key groups of hashes.

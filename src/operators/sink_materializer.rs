@@ -8,17 +8,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute;
+use arrow::datatypes::Int64Type;
 
 use super::change_rows::rows_then_watermark;
-use super::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use super::state_ttl::{KeyTtl, has_times, split_times, with_times};
+use super::frozen_store::FrozenStore;
+use super::keyed_state::rows_in_range;
+use super::state_ttl::{KeyTtl, has_times, split_times};
 use super::touched::Touched;
 use crate::error::Result;
 use crate::expr::GroupKeys;
-use crate::runtime::state::{CHUNK_ROWS, RowId, RowStore};
-use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot, TakeBatch};
+use crate::runtime::state::{RowAttribute, RowId, RowStore};
+use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
 use crate::stream_graph::SinkMaterializerSpec;
 use crate::types::{Batch, InputNumber, KeyGroupRange, RowKind, RowKinds, hash_columns};
 
@@ -68,6 +70,12 @@ impl List {
         };
     }
 
+    fn sort_by_key(&mut self, key: impl Fn(RowId) -> i64) {
+        if let List::Many(entries) = self {
+            entries.sort_by_key(|entry| key(entry.row));
+        }
+    }
+
     fn replace(&mut self, position: usize, entry: Entry) {
         match self {
             List::None => {}
@@ -100,6 +108,9 @@ struct RowLists {
     /// How many rows each identity has.
     counts: Vec<u32>,
     rows: RowStore,
+    /// The place of each row among those of its key: later ones have greater numbers.
+    places: RowAttribute<i64>,
+    last_place: i64,
     max_parallelism: u32,
     hashes: Vec<u64>,
     groups: Vec<u32>,
@@ -126,6 +137,8 @@ impl SinkMaterializer {
             keys: GroupKeys::new(&types_of(&spec.primary_key))?,
             identities: GroupKeys::new(&types_of(&identity))?,
             rows: RowStore::new(&types)?,
+            places: RowAttribute::new(0),
+            last_place: 0,
             primary_key: spec.primary_key.clone(),
             identity,
             by_upsert_key: spec.upsert_key.is_some(),
@@ -168,7 +181,7 @@ impl SinkMaterializer {
             }
         }
         let output = state.output(&outcomes)?;
-        state.rows.delete(&dead);
+        state.delete(&dead);
         state.forget(&self.touched.groups);
         Ok(output)
     }
@@ -215,10 +228,14 @@ impl RowLists {
         let same = if self.by_upsert_key { list.position(entry.identity) } else { None };
         match same {
             Some(position) => {
-                dead.push(list.entries()[position].row);
+                let former = list.entries()[position].row;
+                self.places.set(entry.row, self.places.get(former));
+                dead.push(former);
                 list.replace(position, entry);
             }
             None => {
+                self.last_place += 1;
+                self.places.set(entry.row, self.last_place);
                 list.push(entry);
                 self.counts[entry.identity as usize] += 1;
             }
@@ -272,9 +289,14 @@ impl RowLists {
                 dead.push(entry.row);
             }
         }
-        self.rows.delete(&dead);
+        self.delete(&dead);
         self.keys.remove(groups);
         self.drop_identities(identities);
+    }
+
+    fn delete(&mut self, rows: &[RowId]) {
+        let released = self.rows.delete(rows);
+        self.places.release(&released);
     }
 
     fn drop_identities(&mut self, mut gone: Vec<u32>) {
@@ -296,27 +318,15 @@ impl RowLists {
     }
 }
 
-/// The rows, those of a key one after another in their order.
+/// The rows with their places, in the order of their arrival.
 impl StateTable for RowLists {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (rows, primary_key, max_parallelism) = (self.rows.clone(), self.primary_key.clone(), self.max_parallelism);
-        let lists = || self.lists.iter().enumerate();
-        let ids: Vec<RowId> = lists().flat_map(|(_, list)| list.entries().iter().map(|entry| entry.row)).collect();
-        let times = self.ttl.as_ref().map(|ttl| {
-            let groups = lists().flat_map(|(group, list)| std::iter::repeat_n(group as u32, list.entries().len()));
-            ttl.times(&groups.collect::<Vec<_>>())
-        });
-        Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            for (number, ids) in ids.chunks(CHUNK_ROWS).enumerate() {
-                let columns = rows.take(ids)?;
-                let keys: Vec<ArrayRef> = primary_key.iter().map(|key| Arc::clone(&columns[*key])).collect();
-                let mut hashes = Vec::new();
-                hash_columns(&keys, ids.len(), &mut hashes);
-                let times = times.as_ref().map(|times| times.slice(number * CHUNK_ROWS, ids.len()));
-                take(with_times(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), columns)?, times)?)?;
-            }
-            Ok(())
-        }))
+        let of_list =
+            |(group, list): (usize, &List)| list.entries().iter().map(|entry| (entry.row, group as u32)).collect::<Vec<_>>();
+        let keys_of_rows = || self.lists.iter().enumerate().flat_map(of_list);
+        let times = self.ttl.as_ref().map(|ttl| ttl.times_of_rows(keys_of_rows()));
+        let rows = FrozenStore::new(&self.rows, &self.primary_key, self.max_parallelism);
+        Ok(StateTableSnapshot::frozen(FrozenStore { constant: Some(self.places.clone()), times, ..rows }))
     }
 
     fn outlives_input(&self) -> bool {
@@ -328,13 +338,19 @@ impl StateTable for RowLists {
             let timed = has_times(&rows);
             let batch = rows_in_range(&rows, range)?;
             let (columns, times) = split_times(batch.columns(), timed);
+            let (places, columns) = columns.split_last().expect("the last column says which place each row has");
             let batch = Batch::new(columns.to_vec(), batch.num_rows());
             self.assign(batch.columns(), batch.num_rows())?;
+            let places = places.as_primitive::<Int64Type>().values();
             for (at, row) in self.add_rows(&batch)?.into_iter().enumerate() {
                 let (group, identity) = (self.groups[at], self.row_identities[at]);
                 self.lists[group as usize].push(Entry { identity, row });
                 self.counts[identity as usize] += 1;
+                self.places.set(row, places[at]);
+                self.last_place = self.last_place.max(places[at]);
             }
+            let places = &self.places;
+            self.groups.iter().for_each(|group| self.lists[*group as usize].sort_by_key(|row| places.get(row)));
             if let Some(ttl) = &mut self.ttl {
                 ttl.restore(&self.groups, times);
             }
@@ -347,6 +363,7 @@ impl StateTable for RowLists {
             + self.keys.bytes()
             + self.identities.bytes()
             + self.rows.bytes()
+            + self.places.bytes()
             + self.lists.capacity() * size_of::<List>()
             + self.counts.capacity() * size_of::<u32>()
     }

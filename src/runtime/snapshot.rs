@@ -176,3 +176,45 @@ impl fmt::Debug for StateTableSnapshot {
         f.write_str("StateTableSnapshot")
     }
 }
+
+#[cfg(test)]
+mod written {
+    use super::*;
+    use crate::error::Error;
+
+    /// Reads what is written at once.
+    #[derive(Default)]
+    struct Written {
+        rows: Vec<RecordBatch>,
+        contents: Vec<u64>,
+    }
+
+    impl StateSink for Written {
+        fn rows(&mut self, rows: RecordBatch) -> Result<()> {
+            self.rows.push(rows);
+            Ok(())
+        }
+
+        fn piece(&mut self, piece: StatePiece<'_>) -> Result<()> {
+            self.contents.push(piece.content);
+            let missing = || Error::internal("only a complete checkpoint has these rows");
+            let rows = marked_as_piece(&(piece.rows.ok_or_else(missing)?)()?)?;
+            let beside = match piece.beside {
+                None => None,
+                Some(Beside::Rows(rows) | Beside::Piece { rows: Some(rows), .. }) => Some(rows),
+                Some(Beside::Piece { rows: None, .. }) => return Err(missing()),
+            };
+            self.rows.push(assemble(rows, beside.as_ref())?);
+            Ok(())
+        }
+    }
+
+    impl StateTableSnapshot {
+        /// The same rows as a checkpoint gives them back, and the numbers of the contents that need not be written again.
+        pub fn as_written(&self) -> Result<(StateTableSnapshot, Vec<u64>)> {
+            let mut written = Written::default();
+            self.write(&mut written)?;
+            Ok((StateTableSnapshot::new(written.rows), written.contents))
+        }
+    }
+}

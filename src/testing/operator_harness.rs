@@ -14,7 +14,7 @@ use crate::expr::builtin_functions;
 use crate::operators::Operators;
 use crate::runtime::checkpoint::LocalStores;
 use crate::runtime::{
-    Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTableSnapshot,
+    Environment, Operator, OperatorContext, OperatorFactory, OperatorMetrics, Output, ResultHub, StateTable, StateTableSnapshot,
     WatermarkStatus,
 };
 use crate::stream_graph::OperatorSpec;
@@ -175,7 +175,12 @@ impl OperatorHarness {
 
     /// All its state.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
-        self.operator.state().into_iter().map(|(name, table)| Ok((name, table.snapshot()?))).collect()
+        let snapshot = |(name, table): (_, &mut dyn StateTable)| {
+            // Of the second one as much as can be consists of pieces.
+            table.snapshot()?;
+            Ok((name, table.snapshot()?.as_written()?.0))
+        };
+        self.operator.state().into_iter().map(snapshot).collect()
     }
 
     /// Puts the part of a state in that is this subtask's.
@@ -197,12 +202,15 @@ impl OperatorHarness {
     ) -> Result<Vec<OperatorHarness>> {
         let snapshots = old.iter_mut().map(OperatorHarness::snapshot).collect::<Result<Vec<_>>>()?;
         let schemas = old[0].schemas.clone();
-        let build = |index| {
+        let build = |index, from: &[Snapshot]| {
             let mut harness = Self::subtask(spec, schemas.clone(), index, parallelism, configuration)?;
-            harness.restore(&snapshots)?;
+            harness.restore(from)?;
             Ok(harness)
         };
-        (0..parallelism).map(build).collect()
+        // A checkpoint that is taken before anything has come has it all, too.
+        let restored = (0..parallelism).map(|index| build(index, &snapshots)).collect::<Result<Vec<_>>>()?;
+        let snapshots = restored.into_iter().map(|mut harness| harness.snapshot()).collect::<Result<Vec<_>>>()?;
+        (0..parallelism).map(|index| build(index, &snapshots)).collect()
     }
 
     /// Entries of state whose time to live was over.

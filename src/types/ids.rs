@@ -111,6 +111,11 @@ impl KeyGroupRange {
         (self.start..=self.end).contains(&group.0)
     }
 
+    /// Whether some group is in both.
+    pub fn overlaps(&self, other: KeyGroupRange) -> bool {
+        self.start <= other.end && other.start <= self.end
+    }
+
     /// The groups.
     pub fn groups(&self) -> RangeInclusive<u16> {
         self.start..=self.end

@@ -1,7 +1,7 @@
 //! The manifest of a checkpoint, `_metadata`: what it consists of. Written last, whole or not at all; without it there is no checkpoint.
 //!
 //! ```text
-//!   {"format":"flott checkpoint","version":3,"bytes":1234,"sha256":"…"}      one line
+//!   {"format":"flott checkpoint","version":4,"bytes":1234,"sha256":"…"}      one line
 //!   {"job":"…","checkpoint":7,…}                                            as many bytes, with that digest
 //! ```
 
@@ -20,10 +20,11 @@ use crate::types::{CheckpointId, JobId, OperatorId};
 pub const METADATA_FILE: &str = "_metadata";
 
 const FORMAT: &str = "flott checkpoint";
-/// The version that is written. Since 2, checkpoints have files in common; since 3, texts are written there as bytes.
-const VERSION: u32 = 3;
+/// The version that is written. Since 2, checkpoints have files in common; since 3, texts are written there as bytes; since 4, most operators keep
+/// their rows in the order of arrival, with what changes of them beside them.
+const VERSION: u32 = 4;
 /// The oldest version that is read.
-const OLDEST_VERSION: u32 = 1;
+const OLDEST_VERSION: u32 = 4;
 
 /// The first line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -195,14 +196,14 @@ pub(super) mod tests {
     fn torn_changed_and_foreign_manifests_are_refused() {
         let whole = manifest().encode().unwrap();
         let changed = String::from_utf8(whole.clone()).unwrap().replace("\"checkpoint\":3", "\"checkpoint\":4");
-        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":3", "\"version\":4", 1);
+        let newer = String::from_utf8(whole.clone()).unwrap().replacen("\"version\":4", "\"version\":5", 1);
         let cases: [(&[u8], &str); 6] = [
             (b"", "it has no header"),
             (b"{\"a\":1}\n", "it has no header"),
             (&whole[..whole.len() - 5], "bytes of"),
             (&whole[..20], "it has no header"),
             (changed.as_bytes(), "do not fit their digest"),
-            (newer.as_bytes(), "its version is 4"),
+            (newer.as_bytes(), "its version is 5"),
         ];
         for (file, why) in cases {
             let refused = Manifest::decode(file).unwrap_err();

@@ -257,7 +257,7 @@ impl StateTable for JoinSide {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
         Ok(StateTableSnapshot::frozen(FrozenStore {
             changing: self.partners.clone(),
-            times: self.ttl.as_ref().map(RowTtl::frozen),
+            times: self.ttl.as_ref().map(|ttl| ttl.frozen(false)),
             ..FrozenStore::new(&self.rows, &self.keys, self.max_parallelism)
         }))
     }

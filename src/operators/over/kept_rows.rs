@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::Result;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::runtime::state::{RowId, RowStore};
-use crate::runtime::{StateTable, StateTableSnapshot, TakeBatch};
+use crate::operators::frozen_store::FrozenStore;
+use crate::operators::keyed_state::{RowsBefore, key_groups_of, rows_in_range, state_rows};
+use crate::runtime::state::{RowAttribute, RowId, RowStore};
+use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{Batch, KeyGroupRange, Schema, hash_columns};
-
-/// Rows of a batch of a snapshot.
-const SNAPSHOT_ROWS: usize = 8_192;
 
 /// A row of a partition.
 #[derive(Debug, Clone, Copy)]
@@ -27,22 +25,28 @@ pub(super) struct TimedRow {
 /// The rows that OVER keeps.
 pub(super) struct KeptRows {
     pub(super) store: RowStore,
+    /// The time of each row.
+    times: RowAttribute<i64>,
+    /// Whether a row has come out, where such rows are kept.
+    framed: Option<RowAttribute<u32>>,
     /// Rows whose time has not come, in the order in which they came.
     pub(super) pending: BTreeMap<i64, Vec<TimedRow>>,
     /// For each partition the rows of the last row's frame, where frames have a start.
     pub(super) frames: Vec<VecDeque<TimedRow>>,
     partition_keys: Vec<usize>,
     max_parallelism: u32,
-    /// Restored rows that are not in their places yet: whether each is pending, its time, its columns.
+    /// Restored rows that are not in their places yet: their columns, the time of each, and whether it has come out, where such rows are kept.
     restored: Vec<Batch>,
 }
 
 impl KeptRows {
-    /// No rows yet.
-    pub(super) fn new(input: &Schema, partition_keys: Vec<usize>, max_parallelism: u32) -> Result<Self> {
+    /// No rows yet. `frames_start`: rows that have come out are kept as long as others have them in their frames.
+    pub(super) fn new(input: &Schema, partition_keys: Vec<usize>, frames_start: bool, max_parallelism: u32) -> Result<Self> {
         let types: Vec<DataType> = input.fields.iter().map(|field| field.data_type.to_arrow()).collect();
         Ok(KeptRows {
             store: RowStore::new(&types)?,
+            times: RowAttribute::new(0),
+            framed: frames_start.then(|| RowAttribute::new(0)),
             pending: BTreeMap::new(),
             frames: Vec::new(),
             partition_keys,
@@ -53,14 +57,43 @@ impl KeptRows {
 
     /// A row waits for its time.
     pub(super) fn wait(&mut self, row: TimedRow) {
+        self.note(row, false);
         self.pending.entry(row.time).or_default().push(row);
+    }
+
+    /// A row was restored that had come out.
+    pub(super) fn frame(&mut self, row: TimedRow) {
+        self.note(row, true);
+        self.frames[row.group as usize].push_back(row);
+    }
+
+    /// What is kept beside a row: its time, and whether it has come out.
+    pub(super) fn note(&mut self, row: TimedRow, has_come_out: bool) {
+        self.times.set(row.id, row.time);
+        if let Some(framed) = &mut self.framed {
+            framed.set(row.id, u32::from(has_come_out));
+        }
+    }
+
+    /// Nobody looks at these rows any more.
+    pub(super) fn delete(&mut self, ids: &[RowId]) {
+        let released = self.store.delete(ids);
+        self.times.release(&released);
+        if let Some(framed) = &mut self.framed {
+            framed.release(&released);
+        }
+    }
+
+    /// Puts the rows of frames into the order of their time, after those of a restart were added in that of their arrival.
+    pub(super) fn sort_frames(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.make_contiguous().sort_by_key(|row| row.time));
     }
 
     /// The rows of a partition's frame are not needed any more.
     pub(super) fn forget(&mut self, group: u32) {
         if let Some(frame) = self.frames.get_mut(group as usize) {
             let gone: Vec<RowId> = frame.drain(..).map(|row| row.id).collect();
-            self.store.delete(&gone);
+            self.delete(&gone);
         }
     }
 
@@ -77,23 +110,16 @@ impl KeptRows {
 
 impl StateTable for KeptRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let waiting = self.pending.values().flatten().map(|row| (true, *row));
-        let framed = self.frames.iter().flatten().map(|row| (false, *row));
-        let rows: Vec<(bool, TimedRow)> = waiting.chain(framed).collect();
-        let (store, partition_keys, max_parallelism) = (self.store.clone(), self.partition_keys.clone(), self.max_parallelism);
-        Ok(StateTableSnapshot::frozen(move |take: &mut TakeBatch<'_>| {
-            rows.chunks(SNAPSHOT_ROWS).try_for_each(|rows| {
-                let ids: Vec<RowId> = rows.iter().map(|(_, row)| row.id).collect();
-                let columns = store.take(&ids)?;
-                let keys: Vec<ArrayRef> = partition_keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
-                let mut hashes = Vec::new();
-                hash_columns(&keys, rows.len(), &mut hashes);
-                let pending: ArrayRef = Arc::new(BooleanArray::from_iter(rows.iter().map(|(pending, _)| Some(*pending))));
-                let times: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, row)| row.time)));
-                let all = [pending, times].into_iter().chain(columns).collect();
-                take(state_rows(key_groups_of(hashes.into_iter(), max_parallelism), all)?)
-            })
-        }))
+        let mut restored = Vec::new();
+        for rows in &self.restored {
+            let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
+            let mut hashes = Vec::new();
+            hash_columns(&keys, rows.num_rows(), &mut hashes);
+            restored.push(state_rows(key_groups_of(hashes.into_iter(), self.max_parallelism), rows.columns().to_vec())?);
+        }
+        let rows = FrozenStore::new(&self.store, &self.partition_keys, self.max_parallelism);
+        let (constant, changing) = (Some(self.times.clone()), self.framed.clone());
+        Ok(StateTableSnapshot::frozen(RowsBefore(restored, FrozenStore { constant, changing, ..rows })))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
@@ -109,6 +135,7 @@ impl StateTable for KeptRows {
     fn bytes(&self) -> usize {
         let restored: usize = self.restored.iter().map(Batch::bytes).sum();
         let frames = self.frames.capacity() * size_of::<VecDeque<TimedRow>>();
-        self.store.bytes() + self.store.len() * size_of::<TimedRow>() + frames + restored
+        let beside = self.times.bytes() + self.framed.as_ref().map_or(0, RowAttribute::bytes);
+        self.store.bytes() + self.store.len() * size_of::<TimedRow>() + beside + frames + restored
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::UInt32Type;
 
 use crate::error::Result;
+use crate::operators::frozen_store::FrozenStore;
 use crate::operators::keyed_state::rows_in_range;
-use crate::operators::rank::{EncodedKeys, FrozenRows, RankKey, RankTable};
+use crate::operators::rank::{EncodedKeys, RankKey, RankTable};
 use crate::operators::state_ttl::{KeyTtl, has_times, split_times};
-use crate::runtime::state::RowId;
+use crate::runtime::state::{RowAttribute, RowId};
 use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{Batch, KeyGroupRange};
 
@@ -108,16 +109,15 @@ impl<K: RankKey> OpenRows<K> {
     }
 }
 
-/// The rows, partition by partition in order, and whether each has come out; when their partitions were written, where they have a time to live.
+/// The rows in the order of their arrival, and whether each has come out; when their partitions were written, where they have a time to live.
 impl<K: RankKey> StateTable for OpenRows<K> {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (emitted, mut groups) = (&self.emitted, Vec::new());
-        let frozen = self.table.frozen_with(|group, rows, numbers| {
-            numbers.extend((0..rows).map(|at| i64::from(at < emitted[group as usize])));
-            groups.resize(numbers.len(), group);
-        });
-        let times = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
-        Ok(StateTableSnapshot::frozen(FrozenRows { times, ..frozen }))
+        let mut has_come_out = RowAttribute::new(0);
+        for (group, emitted) in self.emitted.iter().enumerate().filter(|(_, emitted)| **emitted > 0) {
+            self.table.entries(group as u32, 0).take(*emitted).for_each(|(_, id)| has_come_out.set(id, 1));
+        }
+        let times = self.ttl.as_ref().map(|ttl| ttl.times_of_rows(self.table.rows_with_partitions()));
+        Ok(StateTableSnapshot::frozen(FrozenStore { changing: Some(has_come_out), times, ..self.table.frozen_store() }))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
@@ -136,7 +136,7 @@ impl<K: RankKey> StateTable for OpenRows<K> {
                 ttl.remove(&groups);
                 ttl.restore(&groups, written);
             }
-            for (group, emitted) in groups.iter().zip(emitted.as_primitive::<Int64Type>().values()) {
+            for (group, emitted) in groups.iter().zip(emitted.as_primitive::<UInt32Type>().values()) {
                 self.emitted[*group as usize] += *emitted as usize;
             }
             self.restored.extend(groups);

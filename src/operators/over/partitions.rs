@@ -8,9 +8,10 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use crate::error::Result;
 use crate::expr::AggregateCall;
+use crate::operators::group_blocks::{ContentNumbers, FrozenGroups};
 use crate::operators::group_table::GroupTable;
 use crate::operators::keyed_state::rows_in_range;
-use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
+use crate::operators::state_ttl::{KeyTtl, has_times, split_times};
 use crate::runtime::{OperatorContext, StateTable, StateTableSnapshot};
 use crate::stream_graph::OverOperatorSpec;
 use crate::types::{Batch, KeyGroupRange};
@@ -42,6 +43,7 @@ pub(super) struct Partitions {
     pub(super) ttl: Option<KeyTtl>,
     /// Partitions by when they may be cleaned up. One whose clean-up was put off is there at its former times too.
     pub(super) cleanups: BTreeMap<i64, Vec<u32>>,
+    contents: ContentNumbers,
     num_keys: usize,
     max_parallelism: u32,
 }
@@ -67,6 +69,7 @@ impl Partitions {
             times: Vec::new(),
             ttl: if spec.is_bounded_by_time() { None } else { KeyTtl::new(context, 0) },
             cleanups: BTreeMap::new(),
+            contents: ContentNumbers::default(),
             num_keys: keys.len(),
             max_parallelism: context.max_parallelism,
         })
@@ -85,34 +88,46 @@ impl Partitions {
         Ok(())
     }
 
-    /// For each of these partitions its times in [`Self::cleanups`].
-    fn cleanups_of(&self, groups: &[u32]) -> ArrayRef {
-        let mut of_groups = vec![Vec::new(); self.times.len()];
-        for (at, groups) in &self.cleanups {
-            groups.iter().for_each(|group| of_groups[*group as usize].push(*at));
-        }
-        let mut lists = ListBuilder::new(Int64Builder::new());
-        for group in groups {
-            lists.values().append_slice(&of_groups[*group as usize]);
-            lists.append(true);
-        }
-        Arc::new(lists.finish())
+    /// The times of a partition are about to change.
+    pub(super) fn time_of(&mut self, group: u32) -> &mut PartitionTime {
+        self.table.note_values(&[group]);
+        &mut self.times[group as usize]
     }
 }
 
-/// Last time, clean-up time, all times at which a clean-up was due, then keys and accumulators; last when they were written, where they
-/// have a time to live.
+/// For each of some partitions its times in [`Partitions::cleanups`], which are here by partition.
+fn cleanups_of(by_group: &[Vec<i64>], groups: &[u32]) -> ArrayRef {
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    for group in groups {
+        lists.values().append_slice(by_group.get(*group as usize).map_or(&[], Vec::as_slice));
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+/// Keys; last time, clean-up time, all times at which a clean-up is due, accumulators; last when they were written, where they have a time to
+/// live.
 impl StateTable for Partitions {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let groups = self.table.keys.groups();
-        let column = |value: fn(&PartitionTime) -> i64| -> ArrayRef {
-            Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| value(&self.times[*group as usize]))))
+        let mut cleanups = vec![Vec::new(); if self.cleanups.is_empty() { 0 } else { self.times.len() }];
+        for (at, groups) in &self.cleanups {
+            groups.iter().for_each(|group| cleanups[*group as usize].push(*at));
+        }
+        let Partitions { table, times, ttl, contents, max_parallelism, .. } = self;
+        let times = |groups: &[u32]| {
+            let column = |value: fn(&PartitionTime) -> i64| -> ArrayRef {
+                Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| value(&times[*group as usize]))))
+            };
+            vec![column(|time| time.last), column(|time| time.cleanup), cleanups_of(&cleanups, groups)]
         };
-        let times = vec![column(|time| time.last), column(|time| time.cleanup), self.cleanups_of(&groups)];
-        let rows = self.table.snapshot(self.max_parallelism, |_| times)?;
-        let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
-        let rows = rows.map(|rows| with_times(rows, written)).transpose()?;
-        Ok(StateTableSnapshot::new(rows.into_iter().collect()))
+        let written = |groups: &[u32]| ttl.as_ref().map(|ttl| ttl.times(groups));
+        let mut frozen = FrozenGroups::default();
+        table.freeze(*max_parallelism, contents, &mut frozen, |_| Vec::new(), times, written)?;
+        Ok(StateTableSnapshot::frozen(frozen))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.table.snapshot_completed();
     }
 
     fn outlives_input(&self) -> bool {
@@ -127,8 +142,9 @@ impl StateTable for Partitions {
                 return Ok(());
             }
             let (columns, written) = split_times(rows.columns(), timed);
-            let (times, state) = columns.split_at(3);
-            self.assign(&state[..self.num_keys], rows.num_rows())?;
+            let (keys, values) = columns.split_at(self.num_keys);
+            let (times, values) = values.split_at(3);
+            self.assign(keys, rows.num_rows())?;
             let value = |column: usize, row: usize| times[column].as_primitive::<Int64Type>().value(row);
             for (row, group) in self.table.groups().iter().enumerate() {
                 self.times[*group as usize] = PartitionTime { last: value(0, row), cleanup: value(1, row), waiting: 0 };
@@ -139,7 +155,7 @@ impl StateTable for Partitions {
             if let Some(ttl) = &mut self.ttl {
                 ttl.restore(self.table.groups(), written);
             }
-            self.table.merge(state, rows.num_rows())
+            self.table.merge(&[keys, values].concat(), rows.num_rows())
         })
     }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, UInt32Type};
 
 use super::kept_rows::{KeptRows, TimedRow};
 use super::partitions::{NEVER, PartitionTime, Partitions};
@@ -64,7 +64,7 @@ impl TimeOver {
             rowtime,
             frame: FrameStart { unit, preceding },
             partitions: Partitions::new(spec, preceding.is_some(), context)?,
-            kept: KeptRows::new(&spec.input, partition_keys.clone(), context.max_parallelism)?,
+            kept: KeptRows::new(&spec.input, partition_keys.clone(), preceding.is_some(), context.max_parallelism)?,
             partition_keys,
             progress: Progress::new(i64::MIN, context.key_groups),
             due: Vec::new(),
@@ -133,15 +133,19 @@ impl TimeOver {
 
     fn load(&mut self) -> Result<()> {
         for rows in self.kept.take_restored() {
-            let (flags, columns) = rows.columns().split_at(2);
-            let (pending, times) = (flags[0].as_boolean(), flags[1].as_primitive::<Int64Type>());
+            let (columns, numbers) = rows.columns().split_at(self.kept.store.num_columns());
+            let times = numbers[0].as_primitive::<Int64Type>();
+            let framed = numbers.get(1).map(|framed| framed.as_primitive::<UInt32Type>());
             let groups = self.place(columns, rows.num_rows())?;
             let mut ids = Vec::new();
             self.kept.store.append(columns, rows.num_rows(), &mut ids)?;
             for (row, (group, id)) in groups.into_iter().zip(ids).enumerate() {
                 let timed = TimedRow { group, time: times.value(row), id };
-                if pending.value(row) { self.wait(timed) } else { self.kept.frames[group as usize].push_back(timed) }
+                if framed.is_some_and(|framed| framed.value(row) > 0) { self.kept.frame(timed) } else { self.wait(timed) }
             }
+        }
+        if self.rowtime.is_some() {
+            self.kept.sort_frames();
         }
         Ok(())
     }
@@ -153,7 +157,7 @@ impl TimeOver {
 
     /// The time of a row has come.
     fn is_due(&mut self, row: TimedRow) {
-        let time = &mut self.partitions.times[row.group as usize];
+        let time = self.partitions.time_of(row.group);
         (time.last, time.waiting) = (row.time, time.waiting - 1);
         self.due.push(row);
     }
@@ -181,7 +185,7 @@ impl TimeOver {
                 self.wait(timed);
             }
         }
-        self.kept.store.delete(&gone);
+        self.kept.delete(&gone);
         steps.try_for_each(|step| self.advance(step.watermark.0))
     }
 
@@ -195,11 +199,12 @@ impl TimeOver {
     /// When no row after this one can have it in its frame, all of the partition goes: a while later, so that it is seldom asked.
     fn schedule_cleanup(&mut self, row: TimedRow) {
         let Some(range) = self.range() else { return };
-        let known = &mut self.partitions.times[row.group as usize].cleanup;
+        let known = self.partitions.times[row.group as usize].cleanup;
         let earliest = row.time.saturating_add(range).saturating_add(1);
-        if *known == NEVER || *known < earliest {
-            *known = row.time.saturating_add(range).saturating_add(range / 2 + 1);
-            self.partitions.cleanups.entry(*known).or_default().push(row.group);
+        if known == NEVER || known < earliest {
+            let at = row.time.saturating_add(range).saturating_add(range / 2 + 1);
+            self.partitions.time_of(row.group).cleanup = at;
+            self.partitions.cleanups.entry(at).or_default().push(row.group);
         }
     }
 
@@ -221,7 +226,7 @@ impl TimeOver {
         while let Some(first) = self.partitions.cleanups.first_entry().filter(|first| *first.key() <= time) {
             let (at, groups) = first.remove_entry();
             for group in groups {
-                let time = &mut self.partitions.times[group as usize];
+                let time = self.partitions.time_of(group);
                 if time.cleanup <= at {
                     self.clean_up(group)?;
                 } else {
@@ -236,7 +241,7 @@ impl TimeOver {
     /// Forgets all rows of a partition.
     fn clean_up(&mut self, group: u32) -> Result<()> {
         self.compute()?;
-        self.partitions.times[group as usize] = PartitionTime::START;
+        *self.partitions.time_of(group) = PartitionTime::START;
         self.partitions.table.aggregates.clear(&[group])?;
         self.kept.forget(group);
         self.emptied.push(group);
@@ -249,13 +254,17 @@ impl TimeOver {
         if due.is_empty() {
             return Ok(());
         }
+        for row in &due {
+            self.kept.note(*row, true);
+            self.partitions.time_of(row.group);
+        }
         let aggregates = &mut self.partitions.table.aggregates;
         let (values, gone) = evaluate(&due, self.frame, &self.kept.store, &mut self.kept.frames, aggregates)?;
         let ids: Vec<RowId> = due.iter().map(|row| row.id).collect();
         let mut columns = self.kept.store.take(&ids)?;
         columns.extend(values);
         self.ready.push(Batch::new(columns, ids.len()));
-        self.kept.store.delete(&gone);
+        self.kept.delete(&gone);
         if let (Some(ttl), Some(_)) = (&mut self.partitions.ttl, self.rowtime) {
             due.iter().for_each(|row| ttl.write(&[row.group]));
         }

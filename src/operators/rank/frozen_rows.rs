@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, UInt16Array};
+use arrow::array::{ArrayRef, Int64Array, UInt16Array};
 
 use crate::error::Result;
 use crate::operators::keyed_state::state_rows;
-use crate::operators::state_ttl::with_times;
 use crate::runtime::state::{RowId, RowStore};
 use crate::runtime::{FrozenState, TakeBatch};
 
@@ -14,13 +13,11 @@ use crate::runtime::{FrozenState, TakeBatch};
 const SNAPSHOT_ROWS: usize = 8_192;
 
 /// Rows of a store in an order, with what belongs to each.
-pub(in crate::operators) struct FrozenRows {
-    pub(in crate::operators) store: RowStore,
-    pub(in crate::operators) ids: Vec<RowId>,
-    pub(in crate::operators) key_groups: UInt16Array,
-    pub(in crate::operators) ends: Option<Int64Array>,
-    /// When each was written, where that is known.
-    pub(in crate::operators) times: Option<ArrayRef>,
+pub(super) struct FrozenRows {
+    pub(super) store: RowStore,
+    pub(super) ids: Vec<RowId>,
+    pub(super) key_groups: UInt16Array,
+    pub(super) ends: Option<Int64Array>,
 }
 
 impl FrozenState for FrozenRows {
@@ -29,8 +26,7 @@ impl FrozenState for FrozenRows {
             let count = SNAPSHOT_ROWS.min(self.ids.len() - from);
             let mut columns = self.store.take(&self.ids[from..from + count])?;
             columns.extend(self.ends.as_ref().map(|ends| Arc::new(ends.slice(from, count)) as ArrayRef));
-            let times = self.times.as_ref().map(|times| times.slice(from, count));
-            take(with_times(state_rows(self.key_groups.slice(from, count), columns)?, times)?)?;
+            take(state_rows(self.key_groups.slice(from, count), columns)?)?;
         }
         Ok(())
     }

@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::{DataType, Int64Type};
 
-use super::frozen_rows::FrozenRows;
 use crate::error::Result;
 use crate::expr::GroupKeys;
 use crate::operators::change_rows::{ChangeRows, rows_then_watermark};
 use crate::operators::frozen_store::FrozenStore;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::group_blocks::{ContentNumbers, FrozenGroups, GroupBlocks, GroupRows};
+use crate::operators::keyed_state::{key_groups_of, numbered_columns, rows_in_range, state_rows};
 use crate::operators::state_ttl::{KeyTtl, has_times, split_times, with_times};
 use crate::runtime::state::{RowId, RowStore};
 use crate::runtime::{Operator, OperatorContext, Output, StateTable, StateTableSnapshot};
@@ -41,6 +41,9 @@ struct LastTable {
     hashes: Vec<u64>,
     group_of_row: Vec<u32>,
     ttl: Option<KeyTtl>,
+    /// Of partitions whose rows are not kept.
+    blocks: GroupBlocks,
+    contents: ContentNumbers,
 }
 
 struct Rows {
@@ -98,6 +101,8 @@ impl LastRows {
                 hashes: Vec::new(),
                 group_of_row: Vec::new(),
                 ttl: KeyTtl::new(context, 0),
+                blocks: GroupBlocks::default(),
+                contents: ContentNumbers::default(),
             },
         })
     }
@@ -118,13 +123,24 @@ impl LastTable {
         if !over.is_empty() {
             let fresh = self.groups.fresh().to_vec();
             self.forget(&over);
-            self.groups.remove(&fresh);
+            self.remove(&fresh);
             self.groups.assign(keys, &self.hashes, &mut self.group_of_row)?;
         }
         self.winners.begin(self.groups.num_groups());
+        if self.rows.is_none() {
+            self.blocks.note_keys(self.groups.fresh(), self.groups.num_groups());
+        }
+        self.find_winners_among(times);
+        if self.rows.is_none() && (self.rowtime.is_some() || self.ttl.is_some()) {
+            self.blocks.note_values(&self.winners.groups, self.groups.num_groups());
+        }
+        Ok(())
+    }
+
+    /// Finds for each partition of the last `assign` its last row.
+    fn find_winners_among(&mut self, times: Option<&Int64Array>) {
         let Some(times) = times else {
-            self.group_of_row.iter().enumerate().for_each(|(row, group)| self.winners.set(*group, row as u32));
-            return Ok(());
+            return self.group_of_row.iter().enumerate().for_each(|(row, group)| self.winners.set(*group, row as u32));
         };
         self.times.resize(self.groups.num_groups(), i64::MIN);
         for (row, group) in self.group_of_row.iter().enumerate() {
@@ -136,7 +152,6 @@ impl LastTable {
                 self.winners.set(*group, row as u32);
             }
         }
-        Ok(())
     }
 
     /// Forgets the partitions whose time is over.
@@ -153,7 +168,14 @@ impl LastTable {
         if self.rowtime.is_some() {
             groups.iter().for_each(|group| self.times[*group as usize] = i64::MIN);
         }
+        self.remove(groups);
+    }
+
+    fn remove(&mut self, groups: &[u32]) {
         self.groups.remove(groups);
+        if self.rows.is_none() {
+            self.blocks.note_keys(groups, self.groups.num_groups());
+        }
     }
 
     fn apply(&mut self, batch: &Batch) -> Result<Batch> {
@@ -228,27 +250,32 @@ impl Operator for LastRows {
 /// Where rows are kept: the rows. Else: keys, and times if there is a rowtime.
 impl StateTable for LastTable {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        if let (Some(rows), None) = (&self.rows, &self.ttl) {
-            let frozen = FrozenStore::new(&rows.store, &self.partition_keys, self.max_parallelism);
-            return Ok(StateTableSnapshot::frozen(frozen));
-        }
-        let groups = self.groups.groups();
-        let key_groups = key_groups_of(groups.iter().map(|group| self.groups.hash(*group)), self.max_parallelism);
-        let written = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
         if let Some(rows) = &self.rows {
-            let ids = groups.iter().map(|group| rows.of_group[*group as usize]).collect();
-            let frozen = FrozenRows { store: rows.store.clone(), ids, key_groups, ends: None, times: written };
-            return Ok(StateTableSnapshot::frozen(frozen));
+            let partitions = || self.groups.groups().into_iter().map(|group| (rows.of_group[group as usize], group));
+            let times = self.ttl.as_ref().map(|ttl| ttl.times_of_rows(partitions()));
+            let rows = FrozenStore::new(&rows.store, &self.partition_keys, self.max_parallelism);
+            return Ok(StateTableSnapshot::frozen(FrozenStore { times, ..rows }));
         }
-        if groups.is_empty() {
-            return Ok(StateTableSnapshot::new(Vec::new()));
-        }
-        let mut columns = self.groups.keys(&groups)?;
-        if self.rowtime.is_some() {
+        let stretches = self.blocks.freeze(&mut self.contents);
+        let keys = |groups: &[u32]| {
+            let key_groups = key_groups_of(groups.iter().map(|group| self.groups.hash(*group)), self.max_parallelism);
+            state_rows(key_groups, self.groups.keys(groups)?)
+        };
+        let values = |groups: &[u32]| {
+            let counts: ArrayRef = Arc::new(BooleanArray::from(vec![true; groups.len()]));
             let times = groups.iter().map(|group| self.times[*group as usize]);
-            columns.push(Arc::new(Int64Array::from_iter_values(times)));
-        }
-        Ok(StateTableSnapshot::new(vec![with_times(state_rows(key_groups, columns)?, written)?]))
+            let times = self.rowtime.map(|_| Arc::new(Int64Array::from_iter_values(times)) as ArrayRef);
+            with_times(numbered_columns(counts, times.into_iter().collect())?, self.ttl.as_ref().map(|ttl| ttl.times(groups)))
+        };
+        let has_values = self.rowtime.is_some() || self.ttl.is_some();
+        let rows = GroupRows { keys: &keys, values: has_values.then_some(&values as _) };
+        let mut frozen = FrozenGroups::default();
+        frozen.add(&stretches, &self.groups, &rows)?;
+        Ok(StateTableSnapshot::frozen(frozen))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.blocks.snapshot_completed();
     }
 
     fn outlives_input(&self) -> bool {
@@ -281,6 +308,6 @@ impl StateTable for LastTable {
         let rows = self.rows.as_ref().map_or(0, |rows| rows.store.bytes() + rows.of_group.capacity() * size_of::<RowId>());
         let winners = self.winners.places.capacity() * size_of::<u32>();
         let ttl = self.ttl.as_ref().map_or(0, KeyTtl::bytes);
-        self.groups.bytes() + self.times.capacity() * size_of::<i64>() + rows + winners + ttl
+        self.groups.bytes() + self.times.capacity() * size_of::<i64>() + rows + winners + ttl + self.blocks.bytes()
     }
 }

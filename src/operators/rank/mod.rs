@@ -24,7 +24,6 @@ mod window_rank;
 
 use earliest_rows::EarliestRows;
 use first_rows::FirstRows;
-pub(super) use frozen_rows::FrozenRows;
 pub(super) use keys::{EncodedKeys, KeyEncoder, RankKey};
 use last_rows::LastRows;
 pub(super) use table::RankTable;

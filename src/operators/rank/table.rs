@@ -410,40 +410,39 @@ impl<K: RankKey> RankTable<K> {
     /// All rows as they are now, as cheap as can be: key group, columns, and the partition's end where a column says it. Those of a partition
     /// come in the order of their arrival, which is that of rows with one key.
     pub(in crate::operators) fn frozen_rows(&self) -> StateTableSnapshot {
-        if self.ttl.is_some() || self.row_ttl.is_some() || self.latest_of_ties {
+        if self.latest_of_ties {
             return StateTableSnapshot::frozen(self.frozen());
         }
+        let of_rows = self.row_ttl.as_ref().map(|ttl| ttl.frozen(true));
+        let of_partitions = || self.ttl.as_ref().map(|ttl| ttl.times_of_rows(self.rows_with_partitions()));
+        let times = of_rows.or_else(of_partitions);
+        StateTableSnapshot::frozen(FrozenStore { times, ..self.frozen_store() })
+    }
+
+    /// The rows in the order of their arrival, without what may be known of their time.
+    pub(in crate::operators) fn frozen_store(&self) -> FrozenStore {
         let rows = FrozenStore::new(&self.store, &self.partition_keys, self.max_parallelism);
-        StateTableSnapshot::frozen(FrozenStore { constant: self.row_ends.clone(), ..rows })
+        FrozenStore { constant: self.row_ends.clone(), ..rows }
+    }
+
+    /// All rows, partition by partition in order.
+    pub(in crate::operators) fn rows_with_partitions(&self) -> impl Iterator<Item = (RowId, u32)> + '_ {
+        self.groups.groups().into_iter().flat_map(|group| self.entries(group, 0).map(move |(_, id)| (id, group)))
     }
 
     /// All rows as they are now, partition by partition in order: key group, columns, and the partition's end where a column says it.
     pub(in crate::operators) fn frozen(&self) -> impl FrozenState + 'static {
-        self.frozen_with(|group, rows, ends| {
-            if self.row_ends.is_some() {
-                ends.extend(std::iter::repeat_n(self.ends[group as usize] as i64, rows));
-            }
-        })
-    }
-
-    /// All rows as they are now, partition by partition in order: key group, columns, and a number for each row where `numbers` adds
-    /// some for the rows of a partition.
-    pub(in crate::operators) fn frozen_with(&self, mut numbers: impl FnMut(u32, usize, &mut Vec<i64>)) -> FrozenRows {
         let (mut ids, mut hashes, mut ends) = (Vec::with_capacity(self.store.len()), Vec::new(), Vec::new());
-        let mut groups = Vec::new();
         for group in self.groups.groups() {
             let list = &self.lists[group as usize];
             list.ids(0, usize::MAX, &mut ids);
             hashes.resize(ids.len(), self.groups.hash(group));
-            if self.ttl.is_some() {
-                groups.resize(ids.len(), group);
+            if self.row_ends.is_some() {
+                ends.resize(ids.len(), self.ends[group as usize] as i64);
             }
-            numbers(group, list.len(), &mut ends);
         }
         let key_groups = key_groups_of(hashes.into_iter(), self.max_parallelism);
-        let of_partitions = self.ttl.as_ref().map(|ttl| ttl.times(&groups));
-        let times = self.row_ttl.as_ref().map(|ttl| ttl.frozen().of(&ids)).or(of_partitions);
-        FrozenRows { store: self.store.clone(), ids, key_groups, ends: (!ends.is_empty()).then(|| Int64Array::from(ends)), times }
+        FrozenRows { store: self.store.clone(), ids, key_groups, ends: self.row_ends.is_some().then(|| Int64Array::from(ends)) }
     }
 
     /// Adds the rows of a snapshot whose key groups are in the range, with the times at which their partitions were written.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
 
-use super::{NEVER, Slices};
+use super::{FrozenTimes, NEVER, Slices};
 use crate::runtime::OperatorContext;
+use crate::runtime::state::RowId;
 
 /// When the state of each key was written, and what is over.
 #[derive(Debug)]
@@ -98,6 +99,11 @@ impl KeyTtl {
     pub(in crate::operators) fn times(&self, keys: &[u32]) -> ArrayRef {
         let written = |key: &u32| self.written.get(*key as usize).copied().unwrap_or(NEVER);
         Arc::new(Int64Array::from_iter_values(keys.iter().map(written)))
+    }
+
+    /// When the keys of rows were written, for a snapshot of the rows.
+    pub(in crate::operators) fn times_of_rows(&self, rows: impl Iterator<Item = (RowId, u32)>) -> FrozenTimes {
+        FrozenTimes::of_keys(rows.map(|(id, key)| (id, self.written.get(key as usize).copied().unwrap_or(NEVER))))
     }
 
     /// Restored keys with their times; none = now. Of several rows of a key the latest time counts.

@@ -16,12 +16,23 @@ pub(in crate::operators) struct RowTtl {
 }
 
 /// The times as they were when they were frozen.
-pub(in crate::operators) struct FrozenTimes(RowAttribute<i64>);
+pub(in crate::operators) struct FrozenTimes {
+    written: RowAttribute<i64>,
+    /// Whether they change while their rows stay as they are.
+    pub(in crate::operators) change: bool,
+}
 
 impl FrozenTimes {
+    /// Of rows whose keys were written then: those times change.
+    pub(super) fn of_keys(rows: impl Iterator<Item = (RowId, i64)>) -> Self {
+        let mut written = RowAttribute::new(NEVER);
+        rows.for_each(|(id, at)| written.set(id, at));
+        FrozenTimes { written, change: true }
+    }
+
     /// When these rows were written.
     pub(in crate::operators) fn of(&self, ids: &[RowId]) -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(ids.iter().map(|id| self.0.get(*id))))
+        Arc::new(Int64Array::from_iter_values(ids.iter().map(|id| self.written.get(*id))))
     }
 }
 
@@ -101,9 +112,9 @@ impl RowTtl {
         self.slices.next_sweep()
     }
 
-    /// The times as they are now.
-    pub(in crate::operators) fn frozen(&self) -> FrozenTimes {
-        FrozenTimes(self.written.clone())
+    /// The times as they are now. `change`: they change while their rows stay as they are.
+    pub(in crate::operators) fn frozen(&self, change: bool) -> FrozenTimes {
+        FrozenTimes { written: self.written.clone(), change }
     }
 
     /// Restored rows with their times; none = now.

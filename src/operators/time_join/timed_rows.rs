@@ -7,15 +7,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, UInt32Array};
 use arrow::compute;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, UInt32Type};
 
 use super::key_index::KeyIndex;
 use crate::error::Result;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::runtime::state::{CHUNK_ROWS, RowId, RowStore};
-use crate::runtime::{FrozenState, StateTable, StateTableSnapshot, TakeBatch};
+use crate::operators::frozen_store::FrozenStore;
+use crate::operators::keyed_state::rows_in_range;
+use crate::runtime::state::{RowAttribute, RowId, RowStore};
+use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{KeyGroupRange, Schema, hash_columns};
 
 /// Rows of one side by time and key.
@@ -203,42 +204,17 @@ impl Slices<'_> {
     }
 }
 
-/// What a snapshot shares with the table, and copies of what goes on changing.
-struct FrozenRows {
-    store: RowStore,
-    rows: Vec<(RowId, i64, bool)>,
-    keys: Vec<usize>,
-    max_parallelism: u32,
-}
-
-impl FrozenState for FrozenRows {
-    fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
-        let mut hashes = Vec::new();
-        for rows in self.rows.chunks(CHUNK_ROWS) {
-            let ids: Vec<RowId> = rows.iter().map(|(id, ..)| *id).collect();
-            let columns = self.store.take(&ids)?;
-            let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
-            hash_columns(&keys, rows.len(), &mut hashes);
-            let key_groups = key_groups_of(hashes.iter().copied(), self.max_parallelism);
-            let times = Int64Array::from_iter_values(rows.iter().map(|(_, time, _)| *time));
-            let joined = BooleanArray::from_iter(rows.iter().map(|(.., joined)| Some(*joined)));
-            let own: [ArrayRef; 2] = [Arc::new(times), Arc::new(joined)];
-            take(state_rows(key_groups, own.into_iter().chain(columns).collect())?)?;
-        }
-        Ok(())
-    }
-}
-
-/// Rows as `key_group`, time, whether it had a partner, the columns of the input.
+/// Rows in the order of their arrival: the columns of the input, the time, and whether the row had a partner where that is asked.
 impl StateTable for TimedRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut rows = Vec::with_capacity(self.store.len());
+        let (mut times, mut joined) = (RowAttribute::new(0), RowAttribute::new(0));
         for slice in self.slices.values() {
-            let joined = |row: usize| slice.joined.get(row).copied().unwrap_or(false);
-            rows.extend(slice.ids.iter().zip(&slice.times).enumerate().map(|(row, (id, time))| (*id, *time, joined(row))));
+            slice.ids.iter().zip(&slice.times).for_each(|(id, time)| times.set(*id, *time));
+            slice.ids.iter().zip(&slice.joined).filter(|(_, is)| **is).for_each(|(id, _)| joined.set(*id, 1));
         }
-        let (store, keys, max_parallelism) = (self.store.clone(), self.keys.clone(), self.max_parallelism);
-        Ok(StateTableSnapshot::frozen(FrozenRows { store, rows, keys, max_parallelism }))
+        let changing = self.waiting.is_some().then_some(joined);
+        let rows = FrozenStore::new(&self.store, &self.keys, self.max_parallelism);
+        Ok(StateTableSnapshot::frozen(FrozenStore { constant: Some(times), changing, ..rows }))
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
@@ -248,11 +224,14 @@ impl StateTable for TimedRows {
             if rows.num_rows() == 0 {
                 return Ok(());
             }
-            let columns = &rows.columns()[2..];
+            let (columns, numbers) = rows.columns().split_at(self.store.num_columns());
             let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
             hash_columns(&keys, rows.num_rows(), &mut hashes);
-            let joined: Vec<bool> = rows.column(1).as_boolean().values().iter().collect();
-            let times = rows.column(0).as_primitive::<Int64Type>().values();
+            let joined: Vec<bool> = match numbers.get(1) {
+                Some(joined) => joined.as_primitive::<UInt32Type>().values().iter().map(|is| *is > 0).collect(),
+                None => vec![false; rows.num_rows()],
+            };
+            let times = numbers[0].as_primitive::<Int64Type>().values();
             let all: Vec<u32> = (0..rows.num_rows() as u32).collect();
             self.push(&NewRows { columns, times, hashes: &hashes, joined: &joined }, &all)
         })

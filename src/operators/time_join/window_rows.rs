@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute;
 use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
 use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
-use crate::runtime::{FrozenState, StateTable, StateTableSnapshot, TakeBatch};
+use crate::runtime::{FrozenState, StatePiece, StateSink, StateTable, StateTableSnapshot, TakeBatch};
 use crate::types::{Batch, KeyGroupRange, compact_texts, hash_columns};
+
+/// Rows of a piece that is worth being referred to by later checkpoints: of fewer it would take more to say where they are.
+const PIECE_ROWS: usize = if cfg!(test) { 4 } else { 1_024 };
 
 /// A window in local milliseconds, ordered by its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,10 +22,20 @@ pub(super) struct Window {
     pub(super) start: i64,
 }
 
+/// Rows of a window that stay together until more come.
+#[derive(Debug, Clone)]
+struct Piece {
+    /// A number that no other piece has or had.
+    content: u64,
+    rows: Batch,
+}
+
 /// The rows of one side by window.
 #[derive(Debug)]
 pub(super) struct WindowRows {
-    windows: BTreeMap<Window, Vec<Batch>>,
+    windows: BTreeMap<Window, Vec<Piece>>,
+    /// The last number of a piece.
+    last_content: u64,
     bytes: usize,
     /// The columns that rows are distributed by.
     keys: Vec<usize>,
@@ -32,7 +45,7 @@ pub(super) struct WindowRows {
 impl WindowRows {
     /// For rows that are distributed by these columns.
     pub(super) fn new(keys: Vec<usize>, max_parallelism: u32) -> Self {
-        WindowRows { windows: BTreeMap::new(), bytes: 0, keys, max_parallelism }
+        WindowRows { windows: BTreeMap::new(), last_content: 0, bytes: 0, keys, max_parallelism }
     }
 
     /// The window that ends first.
@@ -58,42 +71,63 @@ impl WindowRows {
     }
 
     /// Small pieces are put together, so that a window has few.
-    fn push_batch(&mut self, window: Window, mut piece: Batch) -> Result<()> {
+    fn push_batch(&mut self, window: Window, mut rows: Batch) -> Result<()> {
         let pieces = self.windows.entry(window).or_default();
-        self.bytes -= pieces.iter().map(Batch::bytes).sum::<usize>();
-        while let Some(last) = pieces.pop_if(|last| last.num_rows() < 2 * piece.num_rows()) {
-            piece = Batch::concat(&[last, piece])?;
+        self.bytes -= bytes_of(pieces);
+        while let Some(last) = pieces.pop_if(|last| last.rows.num_rows() < 2 * rows.num_rows()) {
+            rows = Batch::concat(&[last.rows, rows])?;
         }
-        pieces.push(piece);
-        self.bytes += pieces.iter().map(Batch::bytes).sum::<usize>();
+        self.last_content += 1;
+        pieces.push(Piece { content: self.last_content, rows });
+        self.bytes += bytes_of(pieces);
         Ok(())
     }
 
     /// Takes the rows of a window out; none = it has none.
     pub(super) fn take(&mut self, window: Window) -> Result<Option<Batch>> {
         let Some(pieces) = self.windows.remove(&window) else { return Ok(None) };
-        self.bytes -= pieces.iter().map(Batch::bytes).sum::<usize>();
-        Ok(Some(Batch::concat(&pieces)?))
+        self.bytes -= bytes_of(&pieces);
+        let rows: Vec<Batch> = pieces.into_iter().map(|piece| piece.rows).collect();
+        Ok(Some(Batch::concat(&rows)?))
     }
+}
+
+fn bytes_of(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|piece| piece.rows.bytes()).sum()
 }
 
 /// What a snapshot shares with the table.
 struct FrozenRows {
-    pieces: Vec<(Window, Batch)>,
+    pieces: Vec<(Window, Piece)>,
     keys: Vec<usize>,
     max_parallelism: u32,
 }
 
+impl FrozenRows {
+    fn rows_of(&self, window: Window, rows: &Batch) -> Result<RecordBatch> {
+        let mut hashes = Vec::new();
+        let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
+        hash_columns(&keys, rows.num_rows(), &mut hashes);
+        let key_groups = key_groups_of(hashes.into_iter(), self.max_parallelism);
+        let bound = |time: i64| Arc::new(Int64Array::from_value(time, rows.num_rows())) as ArrayRef;
+        let columns = [bound(window.end), bound(window.start)].into_iter().chain(rows.columns().iter().cloned());
+        state_rows(key_groups, columns.collect())
+    }
+}
+
 impl FrozenState for FrozenRows {
     fn for_each_batch(&self, take: &mut TakeBatch<'_>) -> Result<()> {
-        let mut hashes = Vec::new();
-        for (window, rows) in &self.pieces {
-            let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
-            hash_columns(&keys, rows.num_rows(), &mut hashes);
-            let key_groups = key_groups_of(hashes.iter().copied(), self.max_parallelism);
-            let bound = |time: i64| Arc::new(Int64Array::from_value(time, rows.num_rows())) as ArrayRef;
-            let columns = [bound(window.end), bound(window.start)].into_iter().chain(rows.columns().iter().cloned());
-            take(state_rows(key_groups, columns.collect())?)?;
+        self.pieces.iter().try_for_each(|(window, piece)| take(self.rows_of(*window, &piece.rows)?))
+    }
+
+    fn write(&self, sink: &mut dyn StateSink) -> Result<()> {
+        for (window, Piece { content, rows }) in &self.pieces {
+            if rows.num_rows() < PIECE_ROWS {
+                sink.rows(self.rows_of(*window, rows)?)?;
+            } else {
+                let made = || self.rows_of(*window, rows);
+                sink.piece(StatePiece { content: *content, beside: None, rows: Some(&made) })?;
+            }
         }
         Ok(())
     }

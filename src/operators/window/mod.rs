@@ -2,6 +2,7 @@
 
 mod assigner;
 mod assignment;
+mod firing;
 #[cfg(test)]
 mod harness_tests;
 mod merged_slices;

@@ -13,7 +13,7 @@ use arrow::datatypes::Int64Type;
 use super::slices::SliceKey;
 use crate::error::Result;
 use crate::operators::group_table::GroupTable;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::keyed_state::{key_groups_of, restored_rows, rows_in_range, state_rows};
 use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{Batch, KeyGroupRange, hash_columns};
 
@@ -131,7 +131,8 @@ fn window_of(rows: &Batch) -> SliceKey {
 
 impl StateTable for Owed {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut rows = Vec::new();
+        let keys = STATE_COLUMNS..STATE_COLUMNS + self.num_keys;
+        let mut rows = restored_rows(&self.restored, keys, self.max_parallelism)?;
         let mut hashes = Vec::new();
         for (window, owed) in &self.windows {
             for noted in &owed.noted {

@@ -64,7 +64,7 @@ impl StateTable for Slices {
             let bounds = |count| -> Vec<ArrayRef> {
                 [slice.end, slice.start].map(|time| Arc::new(Int64Array::from_value(time, count)) as ArrayRef).to_vec()
             };
-            table.freeze(self.max_parallelism, &mut self.contents, &mut frozen, bounds, |_| None)?;
+            table.freeze(self.max_parallelism, &mut self.contents, &mut frozen, bounds, |_| Vec::new(), |_| None)?;
         }
         Ok(StateTableSnapshot::frozen(frozen))
     }

@@ -43,7 +43,7 @@ impl UpdatingWindowAggregate {
     /// From its spec, which has an emit strategy.
     pub fn new(spec: WindowAggregateSpec, context: &OperatorContext) -> Result<Self> {
         let emit = spec.emit.ok_or_else(|| Error::internal("a window whose results are updated has an emit strategy"))?;
-        let windows = UpdatingWindows::new(&spec, &context.environment.functions, context.max_parallelism);
+        let windows = UpdatingWindows::new(&spec, context);
         let read = windows.read_columns()?;
         let mut used = vec![false; spec.keys.iter().chain(&read).map(|column| column + 1).max().unwrap_or(0)];
         spec.keys.iter().chain(&read).for_each(|column| used[*column] = true);

@@ -5,22 +5,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
+use super::firing::{self, Firing};
 use super::owed_groups::{Former, Owed, OwedGroups};
 use super::slices::SliceKey;
 use crate::error::Result;
 use crate::expr::{AggregateCall, FunctionRegistry};
 use crate::operators::change_rows::{ChangeRows, Differ};
+use crate::operators::group_blocks::{ContentNumbers, FrozenGroups};
 use crate::operators::group_table::GroupTable;
-use crate::operators::keyed_state::rows_in_range;
-use crate::runtime::{StateTable, StateTableSnapshot};
+use crate::operators::keyed_state::{RowsBefore, rows_in_range};
+use crate::runtime::{OperatorContext, StateTable, StateTableSnapshot};
 use crate::stream_graph::WindowAggregateSpec;
-use crate::types::{Batch, KeyGroupRange, RowKind};
+use crate::types::{Batch, KeyGroup, KeyGroupRange, RowKind};
 
-/// Columns of state before the keys: end, start, whether it was shown, when it fires.
-const STATE_COLUMNS: usize = 4;
+/// Columns of state before the keys: end and start.
+const STATE_COLUMNS: usize = 2;
 
 /// An open window.
 pub(super) struct UpdatingWindow {
@@ -47,15 +49,28 @@ struct WindowTables {
     input_retracts: bool,
     functions: Arc<FunctionRegistry>,
     max_parallelism: u32,
-    /// Groups of windows that have fired in some subtasks before a restart, but not in that of these groups: they owe all.
-    unshown: Vec<(SliceKey, Vec<ArrayRef>)>,
-    restored: bool,
+    key_groups: KeyGroupRange,
+    contents: ContentNumbers,
+    /// After a restart, what had become of windows in the subtasks before, until what follows from that was found out.
+    restored: Vec<Firing>,
 }
 
 impl WindowTables {
     fn new_table(&self, keys: &[ArrayRef]) -> Result<GroupTable> {
         let types: Vec<DataType> = keys.iter().map(|column| column.data_type().clone()).collect();
         GroupTable::new(&types, &self.aggregates, &self.functions, self.input_retracts)
+    }
+
+    /// What has become of the open windows in this subtask.
+    fn firings(&self) -> impl Iterator<Item = Firing> + '_ {
+        let groups = self.key_groups;
+        let firing = move |(window, open): (&SliceKey, &UpdatingWindow)| Firing {
+            window: *window,
+            shown: open.shown,
+            fire_at: open.fire_at,
+            groups,
+        };
+        self.open.iter().map(firing)
     }
 
     /// A window, opened when it is not.
@@ -70,16 +85,18 @@ impl WindowTables {
 
 impl UpdatingWindows {
     /// None are open.
-    pub(super) fn new(spec: &WindowAggregateSpec, functions: &Arc<FunctionRegistry>, max_parallelism: u32) -> Self {
+    pub(super) fn new(spec: &WindowAggregateSpec, context: &OperatorContext) -> Self {
+        let (max_parallelism, key_groups) = (context.max_parallelism, context.key_groups);
         let tables = WindowTables {
             open: BTreeMap::new(),
             num_keys: spec.keys.len(),
             aggregates: spec.aggregates.clone(),
             input_retracts: spec.input_retracts,
-            functions: Arc::clone(functions),
+            functions: Arc::clone(&context.environment.functions),
             max_parallelism,
-            unshown: Vec::new(),
-            restored: false,
+            key_groups,
+            contents: ContentNumbers::default(),
+            restored: Vec::new(),
         };
         UpdatingWindows { tables, owed: Owed::new(spec.keys.len(), max_parallelism), emit_update_before: spec.emit_update_before }
     }
@@ -111,19 +128,27 @@ impl UpdatingWindows {
 
     /// Whether windows came back that nobody has asked for yet.
     pub(super) fn is_restored(&self) -> bool {
-        self.tables.restored
+        !self.tables.restored.is_empty()
     }
 
     /// Finds out what restored windows owe; whether there were any.
     pub(super) fn settle_restored(&mut self) -> Result<bool> {
-        if !std::mem::take(&mut self.tables.restored) {
+        let firings = std::mem::take(&mut self.tables.restored);
+        if firings.is_empty() {
             return Ok(false);
         }
         self.owed.find_groups(&mut self.tables.open)?;
-        for (key, keys) in std::mem::take(&mut self.tables.unshown) {
-            let Some(window) = self.tables.open.get_mut(&key).filter(|window| window.shown) else { continue };
-            window.table.assign(&keys, keys.first().map_or(1, |column| column.len()))?;
-            self.owed.of(key).note(&window.table, &|_| false)?;
+        for unshown in firings.iter().filter(|firing| !firing.shown) {
+            // It has fired in some subtasks before a restart, but not in that of these groups: they owe all.
+            let Some(window) = self.tables.open.get_mut(&unshown.window).filter(|window| window.shown) else { continue };
+            let key_group = |group: &u32| KeyGroup::of_hash(window.table.keys.hash(*group), self.tables.max_parallelism);
+            let mut groups = window.table.keys.groups();
+            groups.retain(|group| unshown.groups.contains(key_group(group)));
+            if !groups.is_empty() {
+                let keys = window.table.keys.keys(&groups)?;
+                window.table.assign(&keys, groups.len())?;
+                self.owed.of(unshown.window).note(&window.table, &|_| false)?;
+            }
         }
         Ok(true)
     }
@@ -203,42 +228,45 @@ fn changes(table: &GroupTable, former: &Former, emit_update_before: bool) -> Res
     changes.into_batch(&former.keys, &former.results, &new)
 }
 
+/// What has become of windows, then their groups, of which those that did not change are where an earlier checkpoint has them.
 impl StateTable for WindowTables {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut rows = Vec::new();
-        for (key, window) in &self.open {
-            let columns = |count: usize| -> Vec<ArrayRef> {
-                vec![
-                    Arc::new(Int64Array::from_value(key.end, count)),
-                    Arc::new(Int64Array::from_value(key.start, count)),
-                    Arc::new(BooleanArray::from(vec![window.shown; count])),
-                    Arc::new(Int64Array::from(vec![window.fire_at; count])),
-                ]
+        let firings: Vec<Firing> = if self.restored.is_empty() { self.firings().collect() } else { self.restored.clone() };
+        let firings = firing::to_rows(&firings)?;
+        let mut frozen = FrozenGroups::default();
+        for (key, window) in &mut self.open {
+            let bounds = |count: usize| -> Vec<ArrayRef> {
+                [key.end, key.start].map(|time| Arc::new(Int64Array::from_value(time, count)) as ArrayRef).to_vec()
             };
-            rows.extend(window.table.snapshot(self.max_parallelism, columns)?);
+            window.table.freeze(self.max_parallelism, &mut self.contents, &mut frozen, bounds, |_| Vec::new(), |_| None)?;
         }
-        Ok(StateTableSnapshot::new(rows))
+        Ok(StateTableSnapshot::frozen(RowsBefore(firings.into_iter().collect(), frozen)))
+    }
+
+    fn snapshot_completed(&mut self) {
+        self.open.values_mut().for_each(|window| window.table.snapshot_completed());
     }
 
     fn restore(&mut self, snapshot: &StateTableSnapshot, range: KeyGroupRange) -> Result<()> {
         for rows in &snapshot.rows()? {
+            if let Some(firings) = firing::from_rows(rows) {
+                self.restored.extend(firings.filter(|firing| firing.groups.overlaps(range)));
+                continue;
+            }
             let rows = rows_in_range(rows, range)?;
             if rows.is_empty() {
                 continue;
             }
-            self.restored = true;
-            let number = |index: usize| rows.column(index).as_primitive::<Int64Type>();
-            let key = SliceKey { end: number(0).value(0), start: number(1).value(0) };
-            let shown = rows.column(2).as_boolean().value(0);
-            let fire_at = Some(number(3)).filter(|times| times.is_valid(0)).map(|times| times.value(0));
+            let bound = |index: usize| rows.column(index).as_primitive::<Int64Type>().value(0);
+            let key = SliceKey { end: bound(0), start: bound(1) };
             let state = &rows.columns()[STATE_COLUMNS..];
             let num_keys = self.num_keys;
-            let window = self.window(key, &state[..num_keys])?;
-            window.shown |= shown;
-            window.fire_at = [window.fire_at, fire_at].into_iter().flatten().min();
-            window.table.merge(state, rows.num_rows())?;
-            if !shown {
-                self.unshown.push((key, state[..num_keys].to_vec()));
+            self.window(key, &state[..num_keys])?.table.merge(state, rows.num_rows())?;
+        }
+        for firing in &self.restored {
+            if let Some(window) = self.open.get_mut(&firing.window) {
+                window.shown |= firing.shown;
+                window.fire_at = [window.fire_at, firing.fire_at].into_iter().flatten().min();
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use arrow::compute;
 use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
-use crate::operators::keyed_state::{key_groups_of, rows_in_range, state_rows};
+use crate::operators::keyed_state::{key_groups_of, restored_rows, rows_in_range, state_rows};
 use crate::runtime::{StateTable, StateTableSnapshot};
 use crate::types::{Batch, KeyGroupRange, hash_columns};
 
@@ -84,7 +84,7 @@ impl ShownRows {
 
 impl StateTable for ShownRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let (mut all, mut hashes) = (Vec::new(), Vec::new());
+        let (mut all, mut hashes) = (restored_rows(&self.restored, 1..1 + self.num_keys, self.max_parallelism)?, Vec::new());
         for noted in &self.noted {
             let rows = noted.rows.filter(&noted.owed.iter().map(|owed| Some(*owed)).collect())?;
             if rows.num_rows() == 0 {

@@ -33,6 +33,7 @@ mod written_functions;
 mod zone;
 
 pub use aggregate::{AggregateSet, GroupKeys};
+pub(crate) use aggregate::{Moments, variances};
 pub use cast::{can_cast, can_cast_implicitly};
 pub use common_type::common_type;
 pub use compile::{CompiledExpr, compile};
@@ -41,6 +42,7 @@ pub use expression::{AggregateCall, CastMode, Expr, SortKey};
 pub use fold::{fold, fold_row};
 pub use function::{AggregateFunction, ArgumentOrder, Datum, EvalContext, GroupsAccumulator, ScalarFunction};
 pub use functions::builtin_functions;
+pub(crate) use nan::with_one_nan;
 pub use registry::{FunctionRegistry, UserFunction};
 pub use shape::Shape;
 pub use shared::CompiledExprs;

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
 /// The same numbers, all NaNs alike; other arrays as they are.
-pub(super) fn with_one_nan(array: ArrayRef) -> ArrayRef {
+pub(crate) fn with_one_nan(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float64 => {
             let numbers = array.as_primitive::<Float64Type>();

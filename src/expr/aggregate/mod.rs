@@ -35,3 +35,4 @@ pub use builtin::builtin_aggregates;
 pub use group_keys::GroupKeys;
 pub(crate) use rows::Rows;
 pub use set::AggregateSet;
+pub(crate) use variance::{Moments, variances};

@@ -16,18 +16,32 @@ use crate::types::RowKinds;
 
 /// Count, mean and sum of squared differences of a group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moments {
+pub(crate) struct Moments {
     count: i64,
     mean: f64,
     m2: f64,
 }
 
 impl Moments {
-    fn add(&mut self, value: f64) {
+    /// Of one value.
+    pub(crate) fn of(value: f64) -> Self {
+        let mut moments = Moments::default();
+        moments.add(value);
+        moments
+    }
+
+    /// Takes in a value.
+    pub(crate) fn add(&mut self, value: f64) {
         self.count += 1;
         let delta = value - self.mean;
         self.mean += delta / self.count as f64;
         self.m2 += delta * (value - self.mean);
+    }
+
+    fn variance(self, sample: bool, root: bool) -> Option<f64> {
+        let divisor = self.count - i64::from(sample);
+        let variance = (divisor > 0).then(|| self.m2 / divisor as f64)?;
+        Some(if root { variance.powf(0.5) } else { variance })
     }
 
     fn take_back(&mut self, value: f64) {
@@ -74,12 +88,29 @@ impl Variance {
     pub(super) fn new(sample: bool, root: bool, result: DataType) -> Self {
         Variance { moments: Vec::new(), sample, root, result }
     }
+}
 
-    fn value(&self, moments: Moments) -> Option<f64> {
-        let divisor = moments.count - i64::from(self.sample);
-        let variance = (divisor > 0).then(|| moments.m2 / divisor as f64)?;
-        Some(if self.root { variance.powf(0.5) } else { variance })
-    }
+/// The variances (or, `root`, the standard deviations) of a `sample` or a population, in an Arrow type.
+pub(crate) fn variances(
+    moments: impl Iterator<Item = Moments>,
+    (sample, root): (bool, bool),
+    result: &DataType,
+) -> Result<ArrayRef> {
+    let values = moments.map(|moments| moments.variance(sample, root));
+    // Java's narrowing: towards zero, to the nearest bound of INT, from there the low bits.
+    Ok(match result {
+        DataType::Int8 => Arc::new(values.map(|v| v.map(|v| v as i32 as i8)).collect::<Int8Array>()),
+        DataType::Int16 => Arc::new(values.map(|v| v.map(|v| v as i32 as i16)).collect::<Int16Array>()),
+        DataType::Int32 => Arc::new(values.map(|v| v.map(|v| v as i32)).collect::<Int32Array>()),
+        DataType::Int64 => Arc::new(values.map(|v| v.map(|v| v as i64)).collect::<Int64Array>()),
+        DataType::Float32 => Arc::new(values.map(|v| v.map(|v| v as f32)).collect::<Float32Array>()),
+        DataType::Float64 => Arc::new(values.collect::<Float64Array>()),
+        DataType::Decimal128(_, scale) => {
+            let decimals = values.map(|value| value.and_then(|value| decimal_of(value, *scale)));
+            Arc::new(decimals.collect::<Decimal128Array>().with_data_type(result.clone()))
+        }
+        other => return Err(Error::internal(format!("no variance is of type {other}"))),
+    })
 }
 
 impl GroupsAccumulator for Variance {
@@ -125,21 +156,7 @@ impl GroupsAccumulator for Variance {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        let values = at(&self.moments, groups).map(|moments| self.value(moments));
-        // Java's narrowing: towards zero, to the nearest bound of INT, from there the low bits.
-        Ok(match &self.result {
-            DataType::Int8 => Arc::new(values.map(|v| v.map(|v| v as i32 as i8)).collect::<Int8Array>()),
-            DataType::Int16 => Arc::new(values.map(|v| v.map(|v| v as i32 as i16)).collect::<Int16Array>()),
-            DataType::Int32 => Arc::new(values.map(|v| v.map(|v| v as i32)).collect::<Int32Array>()),
-            DataType::Int64 => Arc::new(values.map(|v| v.map(|v| v as i64)).collect::<Int64Array>()),
-            DataType::Float32 => Arc::new(values.map(|v| v.map(|v| v as f32)).collect::<Float32Array>()),
-            DataType::Float64 => Arc::new(values.collect::<Float64Array>()),
-            DataType::Decimal128(_, scale) => {
-                let decimals = values.map(|value| value.and_then(|value| decimal_of(value, *scale)));
-                Arc::new(decimals.collect::<Decimal128Array>().with_data_type(self.result.clone()))
-            }
-            other => return Err(Error::internal(format!("no variance is of type {other}"))),
-        })
+        variances(at(&self.moments, groups), (self.sample, self.root), &self.result)
     }
 
     fn clear(&mut self, groups: &[u32]) {
@@ -172,7 +189,7 @@ mod tests {
     fn welford_gives_the_digits_of_flink() {
         let mut moments = Moments::default();
         [1_000_000_000.1, 1_000_000_000.2, 1_000_000_000.4].iter().for_each(|value| moments.add(*value));
-        assert_eq!(Variance::new(false, false, DataType::Float64).value(moments), Some(0.015555544429356397));
+        assert_eq!(moments.variance(false, false), Some(0.015555544429356397));
     }
 
     #[test]
@@ -180,7 +197,7 @@ mod tests {
         let mut moments = Moments::default();
         [34.0, 46.0, 31.0, 30.0].iter().for_each(|value| moments.add(*value));
         [46.0, 31.0, 30.0].iter().for_each(|value| moments.take_back(*value));
-        assert_eq!(Variance::new(false, true, DataType::Float64).value(moments), Some(0.0));
+        assert_eq!(moments.variance(false, true), Some(0.0));
         for seed in 0..50 {
             let mut random = fastrand::Rng::with_seed(seed);
             let (same, others) = (random.f64() * 100.0, [random.f64(), random.f64() * 1e6, random.f64() * 1e-3]);

@@ -9,6 +9,7 @@
 
 mod evaluator;
 mod fold;
+mod frame_folds;
 mod frame_over;
 mod kept_rows;
 mod marks;

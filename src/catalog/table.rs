@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sql::quoted;
 use crate::types::{DataType, SchemaRef};
 
 /// The full name of an object.
@@ -29,10 +30,6 @@ impl ObjectPath {
         let database = format!("{}.{}", quoted(&self.catalog), quoted(&self.database));
         ObjectPath { catalog: String::new(), database, name: self.name.clone() }
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 impl fmt::Display for ObjectPath {

@@ -115,5 +115,5 @@ Examples:
   flott explain job.sql --format mermaid      the plan as a drawing
   flott test sql-tests                        sqllogictest files, each in every mode
 
-Exit status: 0 done, 1 rejected or failed, 2 wrong usage, 77 not supported (the message names the construct), 130 interrupted.
+Exit status: 0 done, 1 rejected or failed, 2 wrong usage, 77 not supported (the message names the construct), 130 interrupted, 143 terminated.
 Results go to standard output, everything else to standard error.";

@@ -173,19 +173,30 @@ impl Session {
     /// Runs all statements of a text, each after the former has been accepted, and gives the result of the last one. SELECTs before it
     /// are not run to their end; INSERTs run on.
     pub async fn execute(&self, sql: &str) -> Result<StatementResult> {
+        self.execute_all(&self.parse(sql)?, sql).await
+    }
+
+    async fn execute_all(&self, statements: &[ParsedStatement], sql: &str) -> Result<StatementResult> {
         let mut last = StatementResult { outcome: Outcome::Done, notices: Vec::new() };
-        for statement in self.parse(sql)? {
-            last = self.execute_statement(&statement).await.map_err(|error| error.with_sql(sql))?;
+        for statement in statements {
+            last = self.execute_statement(statement).await.map_err(|error| error.with_sql(sql))?;
         }
         Ok(last)
     }
 
-    /// Runs one query and gives its rows as they come.
+    /// Runs one query and gives its rows as they come. A text whose last statement has no rows is refused, and none of it is run.
     pub async fn query(&self, sql: &str) -> Result<RowStream> {
-        match self.execute(sql).await?.outcome {
+        let without_rows = || {
+            Error::new(ErrorKind::InvalidArgument, "the statement has no rows")
+                .with_hint("pass a SELECT, VALUES, SHOW or DESCRIBE; Session::execute runs the others")
+        };
+        let statements = self.parse(sql)?;
+        if !statements.last().is_some_and(|last| last.statement.may_give_rows()) {
+            return Err(without_rows());
+        }
+        match self.execute_all(&statements, sql).await?.outcome {
             Outcome::Rows(rows) => Ok(rows),
-            _ => Err(Error::new(ErrorKind::InvalidArgument, "the statement has no rows")
-                .with_hint("pass a SELECT, VALUES, SHOW or DESCRIBE")),
+            _ => Err(without_rows()),
         }
     }
 

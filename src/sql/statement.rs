@@ -98,6 +98,32 @@ pub enum Statement {
     Call { procedure: Name, arguments: Vec<SqlExpr> },
 }
 
+impl Statement {
+    /// Whether its result can be rows. If not, it is carried out for what it changes, or its result is a text.
+    pub fn may_give_rows(&self) -> bool {
+        match self {
+            Statement::Query(_) | Statement::Show(_) | Statement::Describe { .. } | Statement::ExplainWatermark { .. } => true,
+            Statement::Set { assignment, .. } => assignment.is_none(),
+            Statement::StopJob { with_savepoint, .. } => *with_savepoint,
+            Statement::CreateTable(_)
+            | Statement::CreateView(_)
+            | Statement::CreateFunction(_)
+            | Statement::DropFunction { .. }
+            | Statement::CreateDatabase { .. }
+            | Statement::CreateCatalog { .. }
+            | Statement::AlterTable { .. }
+            | Statement::Drop { .. }
+            | Statement::Use(_)
+            | Statement::Reset { .. }
+            | Statement::Quit
+            | Statement::Insert(_)
+            | Statement::StatementSet(_)
+            | Statement::Explain { .. }
+            | Statement::Call { .. } => false,
+        }
+    }
+}
+
 /// CREATE TABLE.
 #[derive(Debug, Clone)]
 pub struct CreateTable {

@@ -1,5 +1,6 @@
 //! The Rust types that a function over the values of a row can take and give.
 
+use std::convert::identity;
 use std::fmt;
 use std::sync::Arc;
 
@@ -80,51 +81,9 @@ pub trait Arguments {
     fn row<'a>(columns: &Self::Columns<'a>, row: usize) -> Self::Values<'a>;
 }
 
-macro_rules! primitive {
-    ($($rust:ty: $arrow:ty = $kind:ident),+) => {$(
-        impl Argument for $rust {
-            type Array = PrimitiveArray<$arrow>;
-            type Value<'a> = $rust;
-            const TAKES_NULL: bool = false;
-
-            fn kind() -> TypeKind {
-                TypeKind::$kind
-            }
-
-            fn value(array: &Self::Array, row: usize) -> $rust {
-                array.value(row)
-            }
-        }
-
-        impl Returned for $rust {
-            type Builder = PrimitiveBuilder<$arrow>;
-            const NULLABLE: bool = false;
-
-            fn kind() -> TypeKind {
-                TypeKind::$kind
-            }
-
-            fn append(self, builder: &mut Self::Builder) -> Result<()> {
-                builder.append_value(self);
-                Ok(())
-            }
-
-            fn append_null(builder: &mut Self::Builder) {
-                builder.append_null();
-            }
-
-            fn finish(mut builder: Self::Builder) -> ArrayRef {
-                Arc::new(builder.finish())
-            }
-        }
-    )+};
-}
-
-primitive!(i8: Int8Type = TinyInt, i16: Int16Type = SmallInt, i32: Int32Type = Int, i64: Int64Type = BigInt);
-primitive!(f32: Float32Type = Float, f64: Float64Type = Double);
-
+/// Types of arguments: the array that holds them, what the closure gets, the SQL type, and how a value is made of the array's.
 macro_rules! argument {
-    ($($rust:ty: $array:ty, $value:ty = $kind:expr),+) => {$(
+    ($($rust:ty: $array:ty, $value:ty = $kind:expr, $from:expr);+ $(;)?) => {$(
         impl Argument for $rust {
             type Array = $array;
             type Value<'a> = $value;
@@ -135,16 +94,69 @@ macro_rules! argument {
             }
 
             fn value(array: &Self::Array, row: usize) -> Self::Value<'_> {
-                array.value(row)
+                $from(array.value(row))
             }
         }
     )+};
 }
 
+/// Types of results: what collects them, the SQL type, what the builder takes of a value, and what becomes of the array.
+macro_rules! returned {
+    ($($rust:ty: $builder:ty = $kind:expr, $value:expr, $array:expr);+ $(;)?) => {$(
+        impl Returned for $rust {
+            type Builder = $builder;
+            const NULLABLE: bool = false;
+
+            fn kind() -> TypeKind {
+                $kind
+            }
+
+            fn append(self, builder: &mut Self::Builder) -> Result<()> {
+                builder.append_value($value(self));
+                Ok(())
+            }
+
+            fn append_null(builder: &mut Self::Builder) {
+                builder.append_null();
+            }
+
+            fn finish(mut builder: Self::Builder) -> ArrayRef {
+                Arc::new($array(builder.finish()))
+            }
+        }
+    )+};
+}
+
+pub(super) use {argument, returned};
+
+macro_rules! primitive {
+    ($($rust:ty: $arrow:ty = $kind:ident),+ $(,)?) => {
+        argument!($($rust: PrimitiveArray<$arrow>, $rust = TypeKind::$kind, identity);+);
+        returned!($($rust: PrimitiveBuilder<$arrow> = TypeKind::$kind, identity, identity);+);
+    };
+}
+
+primitive!(
+    i8: Int8Type = TinyInt,
+    i16: Int16Type = SmallInt,
+    i32: Int32Type = Int,
+    i64: Int64Type = BigInt,
+    f32: Float32Type = Float,
+    f64: Float64Type = Double,
+);
+
 argument!(
-    bool: BooleanArray, bool = TypeKind::Boolean,
-    &'static str: StringViewArray, &'a str = TypeKind::Varchar(VARCHAR_MAX),
-    &'static [u8]: BinaryViewArray, &'a [u8] = TypeKind::Varbinary(VARCHAR_MAX)
+    bool: BooleanArray, bool = TypeKind::Boolean, identity;
+    &'static str: StringViewArray, &'a str = TypeKind::Varchar(VARCHAR_MAX), identity;
+    &'static [u8]: BinaryViewArray, &'a [u8] = TypeKind::Varbinary(VARCHAR_MAX), identity;
+);
+
+returned!(
+    bool: BooleanBuilder = TypeKind::Boolean, identity, identity;
+    String: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX), identity, identity;
+    &str: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX), identity, identity;
+    Vec<u8>: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX), identity, identity;
+    &[u8]: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX), identity, identity;
 );
 
 impl<A: Argument> Argument for Option<A> {
@@ -160,40 +172,6 @@ impl<A: Argument> Argument for Option<A> {
         (!array.is_null(row)).then(|| A::value(array, row))
     }
 }
-
-macro_rules! returned {
-    ($($rust:ty: $builder:ty = $kind:expr),+) => {$(
-        impl Returned for $rust {
-            type Builder = $builder;
-            const NULLABLE: bool = false;
-
-            fn kind() -> TypeKind {
-                $kind
-            }
-
-            fn append(self, builder: &mut Self::Builder) -> Result<()> {
-                builder.append_value(self);
-                Ok(())
-            }
-
-            fn append_null(builder: &mut Self::Builder) {
-                builder.append_null();
-            }
-
-            fn finish(mut builder: Self::Builder) -> ArrayRef {
-                Arc::new(builder.finish())
-            }
-        }
-    )+};
-}
-
-returned!(
-    bool: BooleanBuilder = TypeKind::Boolean,
-    String: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
-    &str: StringViewBuilder = TypeKind::Varchar(VARCHAR_MAX),
-    Vec<u8>: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX),
-    &[u8]: BinaryViewBuilder = TypeKind::Varbinary(VARCHAR_MAX)
-);
 
 impl<R: Returned> Returned for Option<R> {
     type Builder = R::Builder;

@@ -11,7 +11,7 @@ use crate::client::Session;
 use crate::connectors::embedded::{BOUNDED, EmbeddedRows, Import, NAME};
 use crate::error::{Error, Result};
 use crate::plan::binder;
-use crate::sql::{self, ParseOptions, Statement};
+use crate::sql::{self, ParseOptions, Statement, quoted};
 use crate::types::Schema;
 
 /// A table whose rows the program gives: record batches that are there, or a stream of them.
@@ -117,10 +117,6 @@ impl EmbeddedTable {
         let _ = write!(ddl, ") WITH ('connector' = '{NAME}', '{BOUNDED}' = '{}')", self.bounded); // a String takes all
         ddl
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 impl Session {

@@ -325,3 +325,14 @@ fn a_job_is_stopped_and_found_by_the_beginning_of_its_id() {
     block_on(session.execute(&format!("STOP JOB '{}'", &other.id.to_string()[..16].to_uppercase()))).unwrap();
     assert_eq!(block_on(other.result()).unwrap().state.to_string(), "CANCELED");
 }
+
+#[test]
+fn what_has_no_rows_is_not_run_as_a_query() {
+    let session = Session::new();
+    for sql in ["CREATE VIEW v AS SELECT 1 AS a", "SELECT 1; DROP FUNCTION f", "SET 'pipeline.name' = 'x'", ""] {
+        let refused = block_on(session.query(sql)).unwrap_err();
+        assert_eq!(refused.message(), "the statement has no rows", "{sql}");
+    }
+    assert_eq!(text(&session, "SHOW TABLES"), Vec::<Vec<String>>::new());
+    assert_eq!(text(&session, "CREATE VIEW v AS SELECT 1 AS a; SELECT a FROM v"), [["1"]]);
+}

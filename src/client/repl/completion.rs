@@ -4,6 +4,7 @@ use super::commands;
 use super::helper::KEYWORDS;
 use super::lexer::{Piece, PieceKind, pieces};
 use crate::client::cli::OutputFormat;
+use crate::sql::quoted;
 use clap::ValueEnum;
 
 /// Names that can be completed; the session renews them after each statement.
@@ -149,7 +150,7 @@ fn unquoted(name: &str) -> &str {
 fn quoted_if_needed(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$')
         && name.chars().next().is_some_and(|c| !c.is_ascii_digit());
-    if plain { name.to_string() } else { format!("`{}`", name.replace('`', "``")) }
+    if plain { name.to_string() } else { quoted(name) }
 }
 
 #[cfg(test)]

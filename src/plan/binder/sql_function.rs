@@ -13,7 +13,7 @@ use super::span::{Located, convert};
 use super::state::Binder;
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::expr::{Expr, SqlFunction, can_cast_implicitly};
-use crate::sql::CreateFunction;
+use crate::sql::{CreateFunction, quoted};
 use crate::types::DataType;
 
 /// CREATE FUNCTION as the session keeps it: its body is checked, and is of the type that it returns.
@@ -54,11 +54,11 @@ pub fn bind_function(create: &CreateFunction, cx: &BindContext<'_>) -> Result<Sq
             .with_hint("leave out NOT NULL, or say what it is then: COALESCE(…, …)"));
     }
     let params: Vec<(String, DataType)> = create.params.iter().map(|(name, kind, _)| (name.clone(), kind.clone())).collect();
-    let written: Vec<String> = params.iter().map(|(name, kind)| format!("`{}` {kind}", name.replace('`', "``"))).collect();
+    let written: Vec<String> = params.iter().map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
     let definition = format!(
-        "CREATE {}FUNCTION `{}`({})\nRETURNS {returns}\nLANGUAGE SQL\nRETURN {}",
+        "CREATE {}FUNCTION {}({})\nRETURNS {returns}\nLANGUAGE SQL\nRETURN {}",
         create.space.words(),
-        name.replace('`', "``"),
+        quoted(name),
         written.join(", "),
         create.sql
     );

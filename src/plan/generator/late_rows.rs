@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{CastMode, Expr, can_cast_implicitly};
 use crate::plan::changelog::Changes;
 use crate::plan::{LateRowsTable, ScanTable, describe};
+use crate::sql::{literal, quoted};
 use crate::stream_graph::{LateOutput, OperatorSpec, StreamNode, StreamNodeId};
 use crate::types::{DataType, Field, Schema, SchemaRef, Value};
 
@@ -171,7 +172,8 @@ fn definition(table: &ScanTable, outputs: &[LateRows]) -> String {
             columns.insert(place, (name, data_type));
         }
     }
-    let columns: Vec<String> = columns.iter().map(|(name, data_type)| format!("`{name}` {data_type}")).collect();
-    let options: Vec<String> = table.options.iter().map(|(key, value)| format!("'{key}' = '{value}'")).collect();
-    format!("CREATE TABLE `{}` ({}) WITH ({})", table.path.name, columns.join(", "), options.join(", "))
+    let columns: Vec<String> = columns.iter().map(|(name, data_type)| format!("{} {data_type}", quoted(name))).collect();
+    let options: Vec<String> =
+        table.options.iter().map(|(key, value)| format!("{} = {}", literal(key), literal(value))).collect();
+    format!("CREATE TABLE {} ({}) WITH ({})", quoted(&table.path.name), columns.join(", "), options.join(", "))
 }

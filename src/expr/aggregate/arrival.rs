@@ -5,7 +5,6 @@
 //! With ORDER BY within the call its keys are kept beside each value, and the values are sorted by them when the result is asked for, those
 //! of equal keys in the order of arrival. Flink takes the clause and ignores it.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -14,8 +13,8 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{self, SortColumn, SortOptions};
 use arrow::datatypes::{DataType, Field, Fields};
-use hashbrown::HashMap;
 
+use super::arrived_values::ArrivedValues;
 use super::multiset::{elements, list, list_type};
 use super::row_codec::RowCodec;
 use super::rows::Rows;
@@ -44,7 +43,7 @@ pub(super) enum ArrivalResult {
 /// The values of all groups in the order of arrival.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    groups: Vec<Values>,
+    groups: Vec<ArrivedValues>,
     /// With ORDER BY a row: the value, then the keys.
     value_type: DataType,
     order: Vec<SortKey>,
@@ -58,51 +57,12 @@ pub(super) struct Arrival {
     value_bytes: usize,
 }
 
-/// The values of one group: by number of arrival, and, where they are taken back, the numbers of each value.
-#[derive(Debug, Clone, Default)]
-struct Values {
-    next: u64,
-    by_arrival: BTreeMap<u64, Arc<[u8]>>,
-    arrivals: HashMap<Arc<[u8]>, VecDeque<u64>>,
-}
-
-impl Values {
-    fn add(&mut self, value: &[u8], retractable: bool) {
-        let value: Arc<[u8]> = value.into();
-        if retractable {
-            self.arrivals.entry(Arc::clone(&value)).or_default().push_back(self.next);
-        }
-        self.by_arrival.insert(self.next, value);
-        self.next += 1;
-    }
-
-    fn take_back(&mut self, value: &[u8]) -> bool {
-        let Some(arrivals) = self.arrivals.get_mut(value) else { return false };
-        let arrival = arrivals.pop_front().expect("empty queues are removed");
-        if arrivals.is_empty() {
-            self.arrivals.remove(value);
-        }
-        self.by_arrival.remove(&arrival).is_some()
-    }
-}
-
-/// What a value takes beside its bytes, roughly: an allocation and an entry by arrival.
-const ENTRY_BYTES: usize = 64;
-
-/// What it takes to find it again: an entry by value, with a queue.
-const FINDING_BYTES: usize = 128;
-
 impl Arrival {
     /// Of values of `value_type`; `result_type` is the Arrow type of the result.
     pub(super) fn new(value_type: DataType, result_type: DataType, result: ArrivalResult, retractable: bool) -> Result<Self> {
         let codec = RowCodec::new(&value_type)?;
         let (delimiter, order) = (",".to_string(), Vec::new());
         Ok(Arrival { groups: Vec::new(), value_type, order, result_type, codec, result, delimiter, retractable, value_bytes: 0 })
-    }
-
-    /// What a value of this length takes.
-    fn bytes_of(&self, len: usize) -> usize {
-        len + ENTRY_BYTES + if self.retractable { FINDING_BYTES } else { 0 }
     }
 
     /// The same with the ORDER BY of a call.
@@ -147,9 +107,9 @@ impl Arrival {
 
     /// All that is kept of these groups, in the order of arrival.
     fn arrived(&self, groups: &[u32]) -> Result<(ArrayRef, OffsetBuffer<i32>)> {
-        let of_group = |group: &u32| self.groups[*group as usize].by_arrival.values();
-        let values = self.codec.decode(groups.iter().flat_map(of_group).map(|value| Some(value.as_ref())))?;
-        Ok((values, OffsetBuffer::from_lengths(groups.iter().map(|group| self.groups[*group as usize].by_arrival.len()))))
+        let of_group = |group: &u32| self.groups[*group as usize].iter();
+        let values = self.codec.decode(groups.iter().flat_map(of_group).map(Some))?;
+        Ok((values, OffsetBuffer::from_lengths(groups.iter().map(|group| self.groups[*group as usize].len()))))
     }
 
     fn text(&self, groups: &[u32]) -> Result<ArrayRef> {
@@ -179,7 +139,7 @@ impl Arrival {
         let DataType::List(field) = &self.result_type else {
             return Err(Error::internal("the result of ARRAY_AGG is a list"));
         };
-        let filled = NullBuffer::from_iter(groups.iter().map(|group| !self.groups[*group as usize].by_arrival.is_empty()));
+        let filled = NullBuffer::from_iter(groups.iter().map(|group| self.groups[*group as usize].len() > 0));
         Ok(Arc::new(ListArray::try_new(field.clone(), offsets, values, Some(filled))?))
     }
 }
@@ -191,7 +151,7 @@ fn fields(types: impl Iterator<Item = DataType>) -> Fields {
 
 impl GroupsAccumulator for Arrival {
     fn resize(&mut self, num_groups: usize) {
-        self.groups.resize(num_groups, Values::default());
+        self.groups.resize(num_groups, ArrivedValues::default());
     }
 
     fn update(
@@ -217,10 +177,9 @@ impl GroupsAccumulator for Arrival {
         Rows::new(groups, not_null, filter, kinds).for_each(|row, group, retract| {
             let value = rows.row(row).data();
             if !retract {
-                self.groups[group].add(value, self.retractable);
-                self.value_bytes += self.bytes_of(value.len());
-            } else if self.groups[group].take_back(value) {
-                self.value_bytes -= self.bytes_of(value.len());
+                self.value_bytes += self.groups[group].add(value, self.retractable);
+            } else {
+                self.value_bytes -= self.groups[group].take_back(value).unwrap_or(0);
             }
         });
         Ok(())
@@ -242,8 +201,7 @@ impl GroupsAccumulator for Arrival {
         let mut values = rows.iter();
         for (row, group) in groups.iter().enumerate() {
             for value in values.by_ref().take(lists.value_length(row) as usize) {
-                self.groups[*group as usize].add(value.data(), self.retractable);
-                self.value_bytes += self.bytes_of(value.data().len());
+                self.value_bytes += self.groups[*group as usize].add(value.data(), self.retractable);
             }
         }
         if let Some(delimiter) = delimiters.iter().next().flatten() {
@@ -253,10 +211,10 @@ impl GroupsAccumulator for Arrival {
     }
 
     fn evaluate(&self, groups: &[u32]) -> Result<ArrayRef> {
-        let of_group = |group: &u32| self.groups[*group as usize].by_arrival.values();
+        let of_group = |group: &u32| &self.groups[*group as usize];
         match self.result {
-            ArrivalResult::First => self.codec.decode(groups.iter().map(|group| of_group(group).next().map(AsRef::as_ref))),
-            ArrivalResult::Last => self.codec.decode(groups.iter().map(|group| of_group(group).next_back().map(AsRef::as_ref))),
+            ArrivalResult::First => self.codec.decode(groups.iter().map(|group| of_group(group).iter().next())),
+            ArrivalResult::Last => self.codec.decode(groups.iter().map(|group| of_group(group).last())),
             ArrivalResult::Array => self.array(groups),
             ArrivalResult::Text => self.text(groups),
             ArrivalResult::Json { .. } => self.json(groups),
@@ -266,12 +224,12 @@ impl GroupsAccumulator for Arrival {
     fn clear(&mut self, groups: &[u32]) {
         for group in groups {
             let values = std::mem::take(&mut self.groups[*group as usize]);
-            self.value_bytes -= values.by_arrival.values().map(|value| self.bytes_of(value.len())).sum::<usize>();
+            self.value_bytes -= values.held();
         }
     }
 
     fn bytes(&self) -> usize {
-        self.groups.capacity() * size_of::<Values>() + self.value_bytes
+        self.groups.capacity() * size_of::<ArrivedValues>() + self.value_bytes
     }
 
     fn depends_on_order(&self) -> bool {

@@ -2,6 +2,7 @@
 
 mod adapted;
 mod arrival;
+mod arrived_values;
 mod average;
 mod bitmap;
 mod builtin;

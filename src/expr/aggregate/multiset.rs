@@ -35,7 +35,10 @@ pub(super) struct Multiset {
 }
 
 /// What a map entry takes beside its bytes, roughly.
-const ENTRY_BYTES: usize = 48;
+const ENTRY_BYTES: usize = 56;
+
+/// What the first entry of a group takes, roughly: the first node of its tree, which has room for more.
+const TREE_BYTES: usize = 240;
 
 impl Multiset {
     /// Of values of `value_type`.
@@ -52,12 +55,12 @@ impl Multiset {
                 *total += count;
                 if *total == 0 {
                     values.remove(value);
-                    self.value_bytes -= value.len() + ENTRY_BYTES;
+                    self.value_bytes -= value.len() + ENTRY_BYTES + if values.is_empty() { TREE_BYTES } else { 0 };
                 }
             }
             None => {
+                self.value_bytes += value.len() + ENTRY_BYTES + if values.is_empty() { TREE_BYTES } else { 0 };
                 values.insert(value.into(), count);
-                self.value_bytes += value.len() + ENTRY_BYTES;
             }
         }
     }
@@ -156,7 +159,8 @@ impl GroupsAccumulator for Multiset {
     fn clear(&mut self, groups: &[u32]) {
         for group in groups {
             let values = std::mem::take(&mut self.values[*group as usize]);
-            self.value_bytes -= values.keys().map(|value| value.len() + ENTRY_BYTES).sum::<usize>();
+            let tree = if values.is_empty() { 0 } else { TREE_BYTES };
+            self.value_bytes -= tree + values.keys().map(|value| value.len() + ENTRY_BYTES).sum::<usize>();
         }
     }
 

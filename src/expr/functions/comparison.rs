@@ -145,10 +145,10 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
         return Ok(vec![left, right]);
     }
     if l.is_character() && r.is_datetime() {
-        return Ok(vec![read_as(left, &r.kind)?, right]);
+        return Ok(vec![read_as(left, &r.kind, equality)?, right]);
     }
     if l.is_datetime() && r.is_character() {
-        return Ok(vec![left, read_as(right, &l.kind)?]);
+        return Ok(vec![left, read_as(right, &l.kind, equality)?]);
     }
     if matches!((&l.kind, &r.kind), (TypeKind::Boolean, _) | (_, TypeKind::Boolean)) && (l.is_character() || r.is_character()) {
         let text = TypeKind::Varchar(VARCHAR_MAX);
@@ -199,11 +199,16 @@ fn comparable_numbers(left: &TypeKind, right: &TypeKind, equality: bool) -> (Typ
     (kind.clone(), kind)
 }
 
-/// A string read as a date or time. One that is none fails as a CAST does: a constant when the query is planned, others in their row.
-fn read_as(text: Expr, kind: &TypeKind) -> Result<Expr> {
+/// A string read as a date or time. A constant that is none fails when the query is planned. Of other strings the row fails where the
+/// order is asked for; where equality is, they are NULL, as in Flink.
+fn read_as(text: Expr, kind: &TypeKind, equality: bool) -> Result<Expr> {
     if let Expr::Literal { value: value @ Value::String(_), data_type } = &text {
         let cast = Cast::new(data_type, &DataType::not_null(kind.clone()), CastMode::Implicit)?;
         cast.cast(&value_to_array(value, data_type, 1), TimeZone::UTC).map_err(|error| error.with_hint(written_as(kind)))?;
+        return Ok(coerce(text, kind));
+    }
+    if equality {
+        return Ok(Expr::Cast { input: Box::new(text), data_type: DataType::nullable(kind.clone()), mode: CastMode::Try });
     }
     Ok(coerce(text, kind))
 }

@@ -89,6 +89,7 @@ fn values_of(expr: &Expr) -> Option<u64> {
         Expr::Call { function, args, data_type } => match (function.as_str(), args.as_slice()) {
             ("%", [number, Expr::Literal { value, .. }]) if number.data_type().is_integer() => modulus(value),
             ("EXTRACT", [Expr::Literal { value: Value::String(unit), .. }, _]) => values_of_unit(unit),
+            ("DATE_FORMAT", [_, Expr::Literal { value: Value::String(pattern), .. }]) => values_of_pattern(pattern),
             _ => values_of_type(data_type),
         },
         expr => values_of_type(&expr.data_type()),
@@ -119,6 +120,41 @@ fn values_of_unit(unit: &str) -> Option<u64> {
     })
 }
 
+/// How many texts DATE_FORMAT writes by a pattern whose fields come again and again: no years, and no letter that is not known here.
+fn values_of_pattern(pattern: &str) -> Option<u64> {
+    let mut values = 1u64;
+    let mut rest = pattern.chars().peekable();
+    while let Some(letter) = rest.next() {
+        if letter == '\'' {
+            rest.by_ref().find(|next| *next == '\'')?;
+            continue;
+        }
+        if !letter.is_ascii_alphabetic() {
+            continue;
+        }
+        let mut count = 1;
+        while rest.next_if_eq(&letter).is_some() {
+            count += 1;
+        }
+        values = values.checked_mul(match letter {
+            'a' | 'G' => 2,
+            'Q' | 'q' => 4,
+            'F' => 5,
+            'W' => 6,
+            'E' | 'e' | 'c' => 7,
+            'M' | 'L' | 'h' | 'K' => 12,
+            'H' | 'k' => 24,
+            'd' => 31,
+            'w' => 54,
+            'm' | 's' => 60,
+            'D' => 366,
+            'S' => 10u64.checked_pow(count)?,
+            _ => return None,
+        })?;
+    }
+    Some(values)
+}
+
 fn values_of_type(data_type: &DataType) -> Option<u64> {
     let values = match data_type.kind {
         TypeKind::Boolean => 2,
@@ -131,4 +167,19 @@ fn values_of_type(data_type: &DataType) -> Option<u64> {
 /// Whether the input of a plan ends: then nothing is kept for ever.
 pub(super) fn ends(plan: &LogicalPlan, cx: &PlannerContext) -> bool {
     crate::plan::is_bounded(plan, cx).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::values_of_pattern;
+
+    #[test]
+    fn texts_of_a_pattern() {
+        assert_eq!(values_of_pattern("HH:mm"), Some(1_440));
+        assert_eq!(values_of_pattern("'at' HH 'o''clock'"), Some(24));
+        assert_eq!(values_of_pattern("EEE SS"), Some(700));
+        assert_eq!(values_of_pattern("yyyy-MM-dd"), None);
+        assert_eq!(values_of_pattern("SSSSSSSSSSSSSSSSSSSSSSS"), None);
+        assert_eq!(values_of_pattern("'open"), None);
+    }
 }

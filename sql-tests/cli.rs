@@ -82,6 +82,7 @@ fn what_fails_before_its_first_row_prints_no_head() {
         "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/nowhere/t.csv', 'format' = 'csv'); SELECT a FROM t";
     check(&["--format", "csv", "-e", missing], 1, "", "'/nowhere/t.csv'");
     let query = "SELECT COUNT(*) AS c FROM (VALUES (1)) AS t (a)";
+    check(&["--restore", " ", "-e", query], 2, "", "--restore is given no path");
     check(&["--restore", "/nowhere", "--format", "csv", "-e", query], 1, "", "'/nowhere'");
 }
 

@@ -64,7 +64,7 @@ fn each_format_prints_its_own() {
 #[test]
 fn the_exit_status_tells_what_went_wrong() {
     check(&["-e", "SELECT nope"], 1, "", "42703");
-    check(&["-e", "SELECT 1 / CAST('0' AS INT)"], 1, "EXPR$0\n", "22012");
+    check(&["-e", "SELECT 1 / CAST('0' AS INT)"], 1, "", "22012");
     check(&["run", "/no/such/file.sql"], 1, "", "cannot read script '/no/such/file.sql'");
     check(&["--set", "parallelism.defaul=2", "-e", "SELECT 1"], 2, "", "parallelism.default");
     check(&["--set", "parallelism.default", "-e", "SELECT 1"], 2, "", "KEY=VALUE");

@@ -97,7 +97,12 @@ impl Binder<'_> {
             let outer = |expr: Expr, padded: bool| if padded { with_nulls(expr) } else { expr };
             let from_left = outer(from_left, matches!(join_type, JoinType::Right | JoinType::Full));
             let from_right = outer(from_right, matches!(join_type, JoinType::Left | JoinType::Full));
+            let only_right_is_there = from_left.data_type().nullable && !from_right.data_type().nullable;
             let expr = match join_type {
+                // Both are the same there, and one is never NULL.
+                JoinType::Inner if only_right_is_there => {
+                    self.call("COALESCE", vec![from_left, from_right]).at_span(convert(name.span))?
+                }
                 JoinType::Right => from_right,
                 JoinType::Full => self.call("COALESCE", vec![from_left, from_right]).at_span(convert(name.span))?,
                 _ => from_left,

@@ -1,4 +1,4 @@
-//! Constant rows stay constant: a projection of Values is Values, and a scalar subquery of one constant
+//! Constant rows stay constant: a projection or filter of Values is Values, and a scalar subquery of one constant
 //! row is a projection.
 
 use super::expressions::substitute;
@@ -26,6 +26,19 @@ fn folded(plan: LogicalPlan, cx: &PlannerContext) -> LogicalPlan {
                 }
             }
             _ => LogicalPlan::Project { input, exprs, schema },
+        },
+        LogicalPlan::Filter { input, predicate } => match &*input {
+            LogicalPlan::Values { rows, schema } if rows.len() <= FOLDED_ROWS_MAX => {
+                let each = rows.iter().map(|row| value_of(&predicate, row, schema, cx));
+                match each.collect::<Option<Vec<Value>>>() {
+                    Some(values) => {
+                        let kept = rows.iter().zip(&values).filter(|(_, value)| **value == Value::Boolean(true));
+                        LogicalPlan::Values { rows: kept.map(|(row, _)| row.clone()).collect(), schema: schema.clone() }
+                    }
+                    None => LogicalPlan::Filter { input, predicate },
+                }
+            }
+            _ => LogicalPlan::Filter { input, predicate },
         },
         LogicalPlan::ScalarJoin { left, right, schema, ttl } => match *right {
             LogicalPlan::Values { rows, .. } if rows.len() == 1 => {

@@ -1,9 +1,9 @@
 //! What a rule is, the ordered list of all, and the loop that runs them.
 
 use super::{
-    defer_computed, drop_watermark, fold_constants, fold_values, interval_join, late_rows, materialize_time, merge_projects,
-    order_joins, prune_columns, push_filters, push_into_scan, push_watermark, rank, regular_join, share_aggregates,
-    window_aggregate,
+    defer_computed, drop_watermark, fold_constants, fold_empty, fold_values, interval_join, late_rows, materialize_time,
+    merge_projects, order_joins, prune_columns, push_filters, push_into_scan, push_watermark, rank, regular_join,
+    share_aggregates, window_aggregate,
 };
 use crate::config::OPTIMIZER_ENABLED;
 use crate::error::Result;
@@ -32,6 +32,8 @@ pub(super) const RULES: &[Rule] = &[
     optional("defer_computed", defer_computed::apply),
     optional("merge_projects", merge_projects::apply),
     optional("push_filters", push_filters::apply),
+    // Terms about one table stand together now: it shows where they contradict each other.
+    optional("fold_empty", fold_empty::apply),
     optional("order_joins", order_joins::apply),
     // Filters are where they belong: it is clear which joins are regular, and which columns keep their times.
     mandatory("materialize_time", materialize_time::apply),

@@ -160,10 +160,24 @@ pub(super) fn comparable(function: &Builtin, args: Vec<Expr>, equality: bool) ->
     }
     let nested = l.is_nested() || matches!(l.kind, TypeKind::Bitmap | TypeKind::Variant);
     match common_type(&[l.clone(), r.clone()]) {
-        Some(common) if equality || !nested => Ok(vec![coerce(left, &common.kind), coerce(right, &common.kind)]),
+        Some(common) if equality || !nested => Ok(vec![side(left, &common.kind), side(right, &common.kind)]),
         _ if nested || r.is_nested() => Err(refuse().with_hint("compare an element or a field of a nested value")),
         _ => Err(refuse().with_hint(format!("{} and {} are not compared: CAST one of them", family(&l), family(&r)))),
     }
+}
+
+/// One side as the kind that is compared. A constant beyond the years of nanoseconds is before or behind all of them.
+fn side(expr: Expr, kind: &TypeKind) -> Expr {
+    let (TypeKind::Timestamp(to) | TypeKind::TimestampLtz(to)) = kind else { return coerce(expr, kind) };
+    if let Expr::Literal { value: Value::Timestamp(units), data_type } = &expr
+        && let TypeKind::Timestamp(from) | TypeKind::TimestampLtz(from) = data_type.kind
+        && std::mem::discriminant(&data_type.kind) == std::mem::discriminant(kind)
+        && units.checked_mul((DataType::units_per_ms(*to) / DataType::units_per_ms(from)).max(1)).is_none()
+    {
+        let end = if *units < 0 { i64::MIN } else { i64::MAX };
+        return Expr::literal(Value::Timestamp(end), DataType::not_null(kind.clone()));
+    }
+    coerce(expr, kind)
 }
 
 /// What a reader calls a type beside which another one is of no use.

@@ -92,19 +92,41 @@ impl Pattern {
         Ok(Pattern { items })
     }
 
-    /// A pattern that times without a zone are written by.
+    /// A pattern that times without a zone are written by: an optional section that asks for one is left out.
     pub(super) fn for_writing(pattern: &str) -> Result<Self> {
-        let parsed = Pattern::parse(pattern)?;
-        match parsed.items.iter().find(|item| matches!(item, Item::Field('X' | 'x' | 'Z' | 'O' | 'z' | 'V' | 'v', _))) {
-            None => Ok(parsed),
-            Some(_) => Err(Error::new(ErrorKind::InvalidArgument, format!("'{pattern}' asks for a zone, and the time has none"))),
+        // The sections that are open: where each begins, and whether it asks for a zone.
+        let (mut items, mut open): (Vec<Item>, Vec<(usize, bool)>) = (Vec::new(), Vec::new());
+        for item in Pattern::parse(pattern)?.items {
+            match item {
+                Item::Start => open.push((items.len(), false)),
+                Item::Field('X' | 'x' | 'Z' | 'O' | 'z' | 'V' | 'v', _) => match open.last_mut() {
+                    Some((_, asks)) => *asks = true,
+                    None => {
+                        let message = format!("'{pattern}' asks for a zone, and the time has none");
+                        return Err(Error::new(ErrorKind::InvalidArgument, message));
+                    }
+                },
+                Item::End => {
+                    if let Some((start, true)) = open.pop() {
+                        items.truncate(start);
+                    }
+                }
+                item => items.push(item),
+            }
         }
+        // A section that is not closed ends with the pattern.
+        if let Some((start, _)) = open.into_iter().find(|(_, asks)| *asks) {
+            items.truncate(start);
+        }
+        Ok(Pattern { items })
     }
 
-    /// How many digits of a fraction the pattern has.
+    /// How many digits of a fraction the pattern ends with.
     pub(super) fn fraction_digits(&self) -> usize {
-        let digits = |item: &Item| if let Item::Field('S', count) = item { *count } else { 0 };
-        self.items.iter().map(digits).max().unwrap_or(0)
+        match self.items.last() {
+            Some(Item::Field('S', count)) => *count,
+            _ => 0,
+        }
     }
 
     /// How long a text stays the same: all times between two multiples of so many milliseconds are written alike. None = it changes

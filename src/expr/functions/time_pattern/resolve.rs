@@ -26,12 +26,15 @@ pub(super) struct Fields {
     nanos: i64,
     ms_of_day: Option<i64>,
     nanos_of_day: Option<i64>,
+    /// Whether a part of an hour or of a day was read.
+    has_time: bool,
 }
 
 impl Fields {
     /// Takes a number; none = it is out of the range of its field.
     pub(super) fn set(&mut self, letter: char, count: usize, number: i64, digits: usize) -> Option<()> {
         let within = |low: i64, high: i64| (low..=high).contains(&number).then_some(number);
+        self.has_time |= matches!(letter, 'm' | 's' | 'S' | 'n' | 'A' | 'N');
         match letter {
             'u' if count == 2 => self.year = Some(2000 + number),
             'u' => self.year = Some(number),
@@ -65,7 +68,10 @@ impl Fields {
     pub(super) fn resolve(&self) -> Option<(i64, i64)> {
         let days = self.days()?;
         let half = self.half_hour.zip(self.afternoon).map(|(hour, afternoon)| hour + if afternoon { 12 } else { 0 });
-        let hour = self.hour.or(half).unwrap_or(0);
+        // Half a day alone is its middle.
+        let is_alone = !self.has_time && self.half_hour.is_none();
+        let middle = self.afternoon.filter(|_| is_alone).map(|afternoon| if afternoon { 18 } else { 6 });
+        let hour = self.hour.or(half).or(middle).unwrap_or(0);
         if hour == 24 && (self.minute, self.second, self.nanos) != (0, 0, 0) {
             return None;
         }

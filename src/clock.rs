@@ -7,14 +7,16 @@
 
 mod blocking;
 mod executor;
+mod system;
 
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 pub use executor::{Ended, Executor, Panic, TokioExecutor, run_blocking_on, run_on};
+pub use system::SystemClock;
 
 /// Time as a job sees it.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -27,6 +29,9 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Wakes the waker once [`Clock::now_ms`] is at least `at_ms`.
     fn wake_at(&self, at_ms: i64, waker: &Waker);
 
+    /// Wakes the waker once [`Clock::monotonic_nanos`] is at least `at_nanos`.
+    fn wake_at_nanos(&self, at_nanos: u64, waker: &Waker);
+
     /// Makes sure that whoever waits will be woken: before the first of them does.
     fn start(&self) -> std::io::Result<()> {
         Ok(())
@@ -36,136 +41,10 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn rest(&self) {}
 }
 
-/// The real clock. One thread of its own serves all who wait; it starts with the first of them, unless it was told to before, and ends with
-/// the clock, or when the clock is put to rest.
-#[derive(Debug)]
-pub struct SystemClock {
-    started: std::time::Instant,
-    alarms: Mutex<Option<Arc<Alarms>>>,
-}
-
-impl SystemClock {
-    /// The real clock.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        SystemClock { started: std::time::Instant::now(), alarms: Mutex::new(None) }
-    }
-}
-
-impl Clock for SystemClock {
-    fn now_ms(&self) -> i64 {
-        wall_clock_ms()
-    }
-
-    fn monotonic_nanos(&self) -> u64 {
-        self.started.elapsed().as_nanos() as u64
-    }
-
-    fn wake_at(&self, at_ms: i64, waker: &Waker) {
-        if at_ms <= self.now_ms() {
-            waker.wake_by_ref();
-            return;
-        }
-        let start = || Alarms::start().expect("the system has a thread for the clock");
-        self.alarms().get_or_insert_with(start).add(Sleeper { at_ms, waker: waker.clone() });
-    }
-
-    fn start(&self) -> std::io::Result<()> {
-        let mut alarms = self.alarms();
-        if alarms.is_none() {
-            *alarms = Some(Alarms::start()?);
-        }
-        Ok(())
-    }
-
-    fn rest(&self) {
-        if let Some(alarms) = self.alarms().take() {
-            alarms.close();
-        }
-    }
-}
-
-impl SystemClock {
-    fn alarms(&self) -> MutexGuard<'_, Option<Arc<Alarms>>> {
-        self.alarms.lock().expect("no holder of this lock panics")
-    }
-}
-
-impl Drop for SystemClock {
-    fn drop(&mut self) {
-        self.rest();
-    }
-}
-
-fn wall_clock_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |elapsed| elapsed.as_millis() as i64)
-}
-
-/// The longest wait before the wall clock is read again: it may have been set in the meantime.
-const ALARM_CHECK_MS: i64 = 10_000;
-
-/// Those who wait for the real clock, and the thread that wakes them.
-#[derive(Debug, Default)]
-struct Alarms {
-    state: Mutex<AlarmState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct AlarmState {
-    sleepers: BinaryHeap<Sleeper>,
-    closed: bool,
-}
-
-impl Alarms {
-    fn start() -> std::io::Result<Arc<Self>> {
-        let alarms = Arc::new(Alarms::default());
-        let served = Arc::clone(&alarms);
-        spawn_thread("flott-clock", move || served.serve())?;
-        Ok(alarms)
-    }
-
-    fn add(&self, sleeper: Sleeper) {
-        let mut state = self.lock();
-        let is_first = state.sleepers.peek().is_none_or(|first| sleeper.at_ms < first.at_ms);
-        state.sleepers.push(sleeper);
-        if is_first {
-            self.changed.notify_one();
-        }
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, AlarmState> {
-        self.state.lock().expect("no holder of this lock panics")
-    }
-
-    fn serve(&self) {
-        let mut state = self.lock();
-        while !state.closed {
-            let now_ms = wall_clock_ms();
-            let due = pop_due(&mut state.sleepers, now_ms);
-            if !due.is_empty() {
-                drop(state);
-                due.into_iter().for_each(|sleeper| sleeper.waker.wake());
-                state = self.lock();
-                continue;
-            }
-            let next_ms = state.sleepers.peek().map_or(i64::MAX, |sleeper| sleeper.at_ms);
-            let wait = std::time::Duration::from_millis(next_ms.saturating_sub(now_ms).clamp(1, ALARM_CHECK_MS) as u64);
-            state = self.changed.wait_timeout(state, wait).expect("no holder of this lock panics").0;
-        }
-    }
-}
-
-/// Takes out those who wait for `now_ms` or before, earliest first.
-fn pop_due(sleepers: &mut BinaryHeap<Sleeper>, now_ms: i64) -> Vec<Sleeper> {
+/// Takes out those who wait for `now` or before, earliest first.
+fn pop_due(sleepers: &mut BinaryHeap<Sleeper>, now: i64) -> Vec<Sleeper> {
     let mut due = Vec::new();
-    while sleepers.peek().is_some_and(|sleeper| sleeper.at_ms <= now_ms) {
+    while sleepers.peek().is_some_and(|sleeper| sleeper.at <= now) {
         due.extend(sleepers.pop());
     }
     due
@@ -185,13 +64,13 @@ struct VirtualTime {
 
 #[derive(Debug)]
 struct Sleeper {
-    at_ms: i64,
+    at: i64,
     waker: Waker,
 }
 
 impl PartialEq for Sleeper {
     fn eq(&self, other: &Self) -> bool {
-        self.at_ms == other.at_ms
+        self.at == other.at
     }
 }
 impl Eq for Sleeper {}
@@ -202,7 +81,7 @@ impl PartialOrd for Sleeper {
 }
 impl Ord for Sleeper {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.at_ms.cmp(&self.at_ms) // the earliest is the greatest: BinaryHeap pops it first
+        other.at.cmp(&self.at) // the earliest is the greatest: BinaryHeap pops it first
     }
 }
 
@@ -215,7 +94,7 @@ impl VirtualClock {
     /// When the first of those who wait will be woken; none = nobody waits.
     pub fn next_alarm(&self) -> Option<i64> {
         let state = self.state.lock().expect("no holder of this lock panics");
-        state.sleepers.peek().map(|sleeper| sleeper.at_ms)
+        state.sleepers.peek().map(|sleeper| sleeper.at)
     }
 
     /// Moves to `now_ms` (never back) and wakes whom it reaches, in order.
@@ -245,21 +124,26 @@ impl Clock for VirtualClock {
             drop(state);
             waker.wake_by_ref();
         } else {
-            state.sleepers.push(Sleeper { at_ms, waker: waker.clone() });
+            state.sleepers.push(Sleeper { at: at_ms, waker: waker.clone() });
         }
+    }
+
+    fn wake_at_nanos(&self, at_nanos: u64, waker: &Waker) {
+        self.wake_at(at_nanos.div_ceil(1_000_000) as i64, waker);
     }
 }
 
-/// Waits until the clock shows `at_ms`, in whatever executor it is polled.
-pub fn sleep_until(clock: Arc<dyn Clock>, at_ms: i64) -> Sleep {
-    Sleep { clock, at_ms, registered: None }
+/// Waits for so long, in whatever executor it is polled. Clocks that are set meanwhile make it neither longer nor shorter.
+pub fn sleep_for(clock: Arc<dyn Clock>, duration: std::time::Duration) -> Sleep {
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    Sleep { at_nanos: clock.monotonic_nanos().saturating_add(nanos), clock, registered: None }
 }
 
-/// The future of [`sleep_until`].
+/// The future of [`sleep_for`].
 #[derive(Debug)]
 pub struct Sleep {
     clock: Arc<dyn Clock>,
-    at_ms: i64,
+    at_nanos: u64,
     registered: Option<Waker>,
 }
 
@@ -267,12 +151,12 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.clock.now_ms() >= self.at_ms {
+        if self.clock.monotonic_nanos() >= self.at_nanos {
             return Poll::Ready(());
         }
         // Registered once per waker: a clock keeps what it was given until the time has come.
         if self.registered.as_ref().is_none_or(|waker| !waker.will_wake(context.waker())) {
-            self.clock.wake_at(self.at_ms, context.waker());
+            self.clock.wake_at_nanos(self.at_nanos, context.waker());
             self.registered = Some(context.waker().clone());
         }
         Poll::Pending
@@ -347,36 +231,12 @@ mod tests {
 
     use super::*;
 
-    struct Bell(mpsc::Sender<i64>);
+    struct Bell(mpsc::Sender<()>);
 
     impl Wake for Bell {
         fn wake(self: Arc<Self>) {
-            self.0.send(wall_clock_ms()).expect("the test listens");
+            self.0.send(()).expect("the test listens");
         }
-    }
-
-    #[test]
-    fn the_real_clock_wakes_from_any_thread_and_in_order() {
-        let clock = SystemClock::new();
-        let (sender, woken) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Bell(sender)));
-        let now = clock.now_ms();
-        clock.wake_at(now + 30, &waker);
-        clock.wake_at(now + 10, &waker);
-        clock.wake_at(now, &waker);
-        let times: Vec<i64> = (0..3).map(|_| woken.recv().unwrap() - now).collect();
-        assert!(times[1] >= 10 && times[2] >= 30, "{times:?}");
-    }
-
-    #[test]
-    fn a_clock_that_rested_wakes_again() {
-        let clock = SystemClock::new();
-        let (sender, woken) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Bell(sender)));
-        clock.wake_at(clock.now_ms() + 60_000, &waker);
-        clock.rest();
-        clock.wake_at(clock.now_ms() + 5, &waker);
-        woken.recv().unwrap();
     }
 
     #[test]

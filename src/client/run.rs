@@ -46,8 +46,9 @@ pub fn session(builder: SessionBuilder, options: &RunOptions) -> Result<Session>
     if let Some(path) = &options.restore {
         // A variable of the shell that is not set must not have everything written again.
         if path.trim().is_empty() {
-            return Err(Error::new(ErrorKind::InvalidOption, "--restore is given no path")
-                .with_hint("name a checkpoint, a savepoint, or the directory of checkpoints; without --restore the job begins anew"));
+            return Err(Error::new(ErrorKind::InvalidOption, "--restore is given no path").with_hint(
+                "name a checkpoint, a savepoint, or the directory of checkpoints; without --restore the job begins anew",
+            ));
         }
         // As the shell means it, not as the script would.
         builder = builder.set(RECOVERY_PATH.key, &absolute(path, Path::new("")))?;

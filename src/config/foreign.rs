@@ -99,7 +99,11 @@ const FOREIGN: &[Foreign] = &[
     only("execution.checkpointing.max-concurrent-checkpoints", &["1"], "checkpoints are taken one after another"),
     only("execution.checkpointing.unaligned.enabled", &["false"], "barriers are always aligned"),
     only("execution.checkpointing.checkpoints-after-tasks-finish", &["true"], "checkpoints go on when some tasks have finished"),
-    only("execution.checkpointing.checkpoints-after-tasks-finish.enabled", &["true"], "checkpoints go on when some tasks have finished"),
+    only(
+        "execution.checkpointing.checkpoints-after-tasks-finish.enabled",
+        &["true"],
+        "checkpoints go on when some tasks have finished",
+    ),
     only("execution.checkpointing.pause-sources-until-first-checkpoint", &["false"], "sources read from the start"),
     only(
         "execution.checkpointing.interval-during-backlog",

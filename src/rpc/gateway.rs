@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::endpoint_loop::Mail;
 use super::transport::{decode, encode};
 use super::{Answer, Connection, FencingToken, Handle, MainThread, Request, RpcAddress, RpcCall, RpcEndpoint};
-use crate::clock::{Clock, sleep_until};
+use crate::clock::{Clock, sleep_for};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The view of an endpoint of type `E` from outside. Cheap to clone, usable from any thread and any executor.
@@ -128,12 +128,12 @@ impl<E: RpcEndpoint> Gateway<E> {
         let Some(timeout) = timeout else {
             return async move { answer.await.unwrap_or_else(|| Err(asked.unanswered())) }.boxed();
         };
-        let at_ms = self.clock.now_ms().saturating_add(timeout.as_millis() as i64);
+        let time_is_up = sleep_for(Arc::clone(&self.clock), timeout);
         async move {
             tokio::select! {
                 biased;
                 answer = answer => answer.unwrap_or_else(|| Err(asked.unanswered())),
-                () = sleep_until(Arc::clone(&asked.clock), at_ms) => Err(asked.timed_out()),
+                () = time_is_up => Err(asked.timed_out()),
             }
         }
         .boxed()

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::endpoint_loop::{Mail, panic_message};
 use super::{FencingToken, Gateway, RpcAddress, RpcEndpoint};
-use crate::clock::{Clock, Executor, run_blocking_on, sleep_until};
+use crate::clock::{Clock, Executor, run_blocking_on, sleep_for};
 use crate::error::{Error, ErrorKind, Result};
 
 thread_local! {
@@ -102,10 +102,9 @@ impl<E: RpcEndpoint> MainThread<E> {
 
     /// Runs `work` in the main thread once `delay` has passed by the clock.
     pub fn schedule(&self, delay: Duration, work: impl FnOnce(&mut E, &MainThread<E>) + Send + 'static) {
-        let at_ms = self.clock.now_ms().saturating_add(delay.as_millis() as i64);
-        let main = self.clone();
+        let (main, passed) = (self.clone(), sleep_for(Arc::clone(&self.clock), delay));
         self.spawn(async move {
-            sleep_until(Arc::clone(&main.clock), at_ms).await;
+            passed.await;
             main.run_async(work);
         });
     }

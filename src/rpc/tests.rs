@@ -10,7 +10,7 @@ use goldenscript::Command;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::clock::{TokioExecutor, VirtualClock, sleep_until};
+use crate::clock::{TokioExecutor, VirtualClock, sleep_for};
 use crate::error::{Error, ErrorKind, Result};
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -57,7 +57,7 @@ impl RpcEndpoint for Counter {
     fn on_stop(&mut self, main: &MainThread<Self>) -> BoxFuture<'static, Result<()>> {
         main.assert_main_thread();
         log(&self.log, format!("{} closes", self.name));
-        let wait = sleep_until(Arc::clone(main.clock()), main.clock().now_ms() + self.stop_ms as i64);
+        let wait = sleep_for(Arc::clone(main.clock()), std::time::Duration::from_millis(self.stop_ms));
         async move {
             wait.await;
             Ok(())

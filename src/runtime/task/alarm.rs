@@ -59,6 +59,8 @@ mod tests {
             0
         }
 
+        fn wake_at_nanos(&self, _at_nanos: u64, _waker: &Waker) {}
+
         fn wake_at(&self, at_ms: i64, waker: &Waker) {
             self.0.lock().unwrap().push((at_ms, waker.clone()));
         }

@@ -233,11 +233,12 @@ fn windows_that_fire_early_survive() {
         "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' SECOND)",
         "HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '6' SECOND)",
     ] {
-        survives_after(
+        let shared_restores = survives_after(
             early,
             "item BIGINT, began TIMESTAMP(3), n BIGINT, most BIGINT",
             &format!("SELECT item, window_start, COUNT(*), MAX(price) FROM {window} GROUP BY item, window_start, window_end"),
         );
+        assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files: {window}");
     }
 }
 
@@ -261,7 +262,8 @@ fn over_survives() {
         "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
         "RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND INTERVAL '2' SECOND FOLLOWING",
     ] {
-        survives(columns, &format!("{query} {frame})"));
+        let shared_restores = survives(columns, &format!("{query} {frame})"));
+        assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files: {frame}");
     }
 }
 
@@ -284,7 +286,8 @@ fn joins_in_time_survive() {
         FULL JOIN (SELECT * FROM TUMBLE(TABLE auction, DESCRIPTOR(ts), INTERVAL '4' SECOND)) AS a
         ON item = id AND b.window_start = a.window_start AND b.window_end = a.window_end";
     for query in [interval, window] {
-        survives("item BIGINT, price BIGINT, category BIGINT", query);
+        let shared_restores = survives("item BIGINT, price BIGINT, category BIGINT", query);
+        assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files: {query}");
     }
 }
 
@@ -303,7 +306,8 @@ fn last_rows_and_rankings_with_a_time_to_live_survive() {
     let last = "SELECT item, price / 50, ts FROM (
         SELECT *, ROW_NUMBER() OVER (PARTITION BY item, price ORDER BY ts DESC) AS place FROM bid) WHERE place = 1";
     for query in [ranked("price DESC", 3), ranked("price", 1), last.to_string()] {
-        survives_after(ttl, "item BIGINT, price BIGINT, ts TIMESTAMP(3)", &query);
+        let shared_restores = survives_after(ttl, "item BIGINT, price BIGINT, ts TIMESTAMP(3)", &query);
+        assert!(shared_restores > 0, "no seed went back to a checkpoint that shares files: {query}");
     }
 }
 

@@ -10,6 +10,7 @@ use crate::config::{
     SettingType, parse_duration_ms,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Expr;
 use crate::stream_graph::{EmitStrategy, LateFire, OperatorSpec, StreamGraph, WindowAggregateSpec, WindowProperty, WindowSpec};
 
 /// When windows show their results besides at their end; none = then alone. Windows on processing time have no late rows.
@@ -59,15 +60,40 @@ pub fn hinted_strategy(options: &Options, configuration: &Configuration, is_proc
     }
 }
 
-/// An aggregation by both bounds of a window, with its windows showing results as `hinted` says; none = it is no such aggregation, or the
-/// window was made by another one below.
+/// An aggregation by both bounds of a window, with its windows showing results as `hinted` says: also the aggregations below it that
+/// are by the same bounds, since it has no rows before they have results. None = it is no such aggregation, or the windows have a hint
+/// of their own already.
 pub fn in_windows(plan: LogicalPlan, hinted: &dyn Fn(&WindowSpec) -> Result<EmitStrategy>) -> Result<Option<LogicalPlan>> {
-    let LogicalPlan::Aggregate { input, keys, .. } = &plan else { return Ok(None) };
-    let is_windowed = trace(input).is_some_and(|window| {
-        let grouped_by = |property| keys.iter().any(|key| window.columns[*key] == Some(property));
-        grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End)
-    });
+    let is_windowed = matches!(plan, LogicalPlan::Aggregate { .. }) && bounds(&plan).is_some() && !has_hint(&plan);
     if is_windowed { plan.map_inputs(&mut |input| in_window_functions(input, hinted)).map(Some) } else { Ok(None) }
+}
+
+/// What the columns of a plan are of a window, through aggregations by both of its bounds.
+fn bounds(plan: &LogicalPlan) -> Option<Vec<Option<WindowProperty>>> {
+    match plan {
+        LogicalPlan::Aggregate { input, keys, aggregates, .. } => {
+            let below = bounds(input)?;
+            let of_keys = || keys.iter().map(|key| below[*key]);
+            let grouped_by = |property| of_keys().any(|column| column == Some(property));
+            let is_windowed = grouped_by(WindowProperty::Start) && grouped_by(WindowProperty::End);
+            is_windowed.then(|| of_keys().chain(aggregates.iter().map(|_| None)).collect())
+        }
+        LogicalPlan::Filter { input, .. } => bounds(input),
+        LogicalPlan::Project { input, exprs, .. } => {
+            let below = bounds(input)?;
+            let column = |expr: &Expr| if let Expr::Column { index, .. } = expr { below[*index] } else { None };
+            Some(exprs.iter().map(column).collect())
+        }
+        other => trace(other).map(|window| window.columns),
+    }
+}
+
+/// Whether a window that a plan is made of, not of one that has ended, has a hint.
+fn has_hint(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::WindowTableFunction { window, .. } => window.emit.is_some(),
+        other => other.inputs().into_iter().any(has_hint),
+    }
 }
 
 fn in_window_functions(plan: LogicalPlan, hinted: &dyn Fn(&WindowSpec) -> Result<EmitStrategy>) -> Result<LogicalPlan> {

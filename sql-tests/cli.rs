@@ -57,6 +57,10 @@ fn each_format_prints_its_own() {
         let output = run(&["--format", format, "-e", sql]);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), printed), "{}", stderr(&output));
     }
+    let nested =
+        "SELECT ARRAY['a', NULL] AS a, MAP['k', ARRAY[1]] AS m, CAST(ROW(1, 'x') AS ROW<n INT, s STRING>) AS r, 1.5e0 AS d";
+    let json = stdout(&run(&["--format", "json", "-e", nested]));
+    assert_eq!(json, "{\"a\":[\"a\",null],\"m\":{\"k\":[1]},\"r\":{\"n\":1,\"s\":\"x\"},\"d\":1.5}\n");
     let changes = stdout(&run(&["--format", "changelog", "-e", "VALUES (1)"]));
     assert!(changes.ends_with("\n+I,1\n"), "{changes}");
 }

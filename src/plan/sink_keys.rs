@@ -1,6 +1,7 @@
 //! What an INSERT does about the primary key of its sink.
 //!
 //! A sink that overwrites by its primary key shows the table of the query only when that key also tells the rows of the query apart.
+//! A primary key that holds a key of the query tells them apart too, but its rows go by `-U`.
 //! Where it does not, several rows of the query share a key: the statement has to say what becomes of them (ON CONFLICT), as in Flink
 //! 2.3, or switch off `table.exec.sink.require-on-conflict`; a SinkMaterializer then shows the last one.
 
@@ -44,10 +45,12 @@ pub fn choose(
     primary_key.sort_unstable();
     let insert_only = changelog.changes.is_insert_only();
     let fits = insert_only || changelog.upsert_keys.iter().any(|key| is_same_key(key, &primary_key, input));
+    let holds_key = changelog.upsert_keys.iter().any(|key| key.iter().all(|column| primary_key.contains(column)));
     let needed = match cx.configuration.text(&UPSERT_MATERIALIZE).trim().to_ascii_uppercase().as_str() {
         "NONE" => false,
         "FORCE" => true,
-        _ if fits => false,
+        // Rows of one primary key are rows of one key of the query: they come in order, and what leaves a primary key says so.
+        _ if fits || holds_key => false,
         _ if on_conflict.is_none() && cx.configuration.boolean(&REQUIRE_ON_CONFLICT) => {
             return Err(conflict(&primary_key, changelog, table, schema));
         }

@@ -32,8 +32,10 @@ mod fold;
 #[cfg(test)]
 mod function_docs;
 mod job;
+mod known_names;
 mod live;
 mod output;
+mod pieces;
 mod progress;
 mod repl;
 mod restore;

@@ -11,15 +11,14 @@ use super::engine::Engine;
 use super::explain::{self, ExplainFormat};
 use super::flush::{FollowedTables, FollowingJob};
 use super::job::{ASK_TIMEOUT, JobHandle};
-use super::repl::KnownNames;
 use super::result::{Outcome, RowStream, StatementResult};
 use super::slt::{Interrupted, Interruptions, interrupted};
 use super::watermarks::WatermarkReport;
 use super::{builtin_rows, show, show_jobs, state_paths};
-use crate::catalog::{CatalogManager, LikeFilter};
+use crate::catalog::CatalogManager;
 use crate::clock::{Clock, VirtualClock};
 use crate::cluster::{Dispatcher, JobInfo, JobMetrics, ListJobs, MiniClusterOptions};
-use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, SETTINGS, STATE_UNBOUNDED};
+use crate::config::{Configuration, MEMORY_LIMIT, Notice, QUOTED_IDENTIFIERS, STATE_UNBOUNDED};
 use crate::connectors::ConnectorServices;
 use crate::error::{Error, ErrorKind, Result, Span};
 use crate::expr::{self, AggregateFunction, FunctionRegistry, ScalarFunction, TableFunction, UserFunction};
@@ -28,7 +27,7 @@ use crate::plan::binder::{self, BindContext};
 use crate::plan::{self, LogicalPlan, PlannedJob, PlannerContext};
 use crate::rpc::Gateway;
 use crate::runtime::ResultStream;
-use crate::sql::{self, HintedOptions, Insert, Name, ParseOptions, ParsedStatement, Statement};
+use crate::sql::{self, HintedOptions, Insert, ParseOptions, ParsedStatement, Statement};
 use crate::types::{JobId, ResultId};
 
 /// What a session starts with.
@@ -273,24 +272,6 @@ impl Session {
         };
         clock.advance_to(clock.now_ms() + ms as i64);
         Ok(())
-    }
-
-    /// Names that the prompt completes.
-    pub(super) fn known_names(&self) -> KnownNames {
-        let state = self.locked();
-        let mut names = KnownNames {
-            functions: self.engine.functions.names(),
-            settings: SETTINGS.iter().map(|setting| setting.key.to_string()).collect(),
-            connectors: self.engine.descriptors.0.keys().map(ToString::to_string).collect(),
-            ..KnownNames::default()
-        };
-        for table in state.catalog.list_tables(None, &LikeFilter::new(None)).unwrap_or_default() {
-            let name = Name { parts: vec![table.clone()], span: Span::default() };
-            let columns = state.catalog.describe(&name).unwrap_or_default();
-            names.columns.extend(columns.into_iter().map(|column| (table.clone(), column.name)));
-            names.tables.push(table);
-        }
-        names
     }
 
     /// The running jobs that a flush can pass through.

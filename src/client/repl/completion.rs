@@ -2,27 +2,11 @@
 
 use super::commands;
 use super::helper::KEYWORDS;
-use super::lexer::{Piece, PieceKind, pieces};
 use crate::client::cli::OutputFormat;
+use crate::client::known_names::KnownNames;
+use crate::client::pieces::{Piece, PieceKind, pieces};
 use crate::sql::quoted;
 use clap::ValueEnum;
-
-/// Names that can be completed; the session renews them after each statement.
-#[derive(Debug, Clone, Default)]
-pub struct KnownNames {
-    /// Tables and views.
-    pub tables: Vec<String>,
-    /// Columns, each with its table.
-    pub columns: Vec<(String, String)>,
-    /// Functions.
-    pub functions: Vec<String>,
-    /// Keys of SET.
-    pub settings: Vec<String>,
-    /// Connectors.
-    pub connectors: Vec<String>,
-    /// Jobs that run.
-    pub jobs: Vec<String>,
-}
 
 /// What is typed, cut into pieces; blanks and comments left out.
 struct Typed<'a> {

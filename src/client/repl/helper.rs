@@ -9,8 +9,9 @@ use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
-use super::completion::{KnownNames, complete};
-use super::lexer::{PieceKind, is_complete, pieces};
+use super::completion::complete;
+use crate::client::known_names::KnownNames;
+use crate::client::pieces::{PieceKind, is_complete, pieces};
 
 /// The keywords that are coloured and completed.
 pub const KEYWORDS: &[&str] = &[

@@ -6,7 +6,6 @@
 mod commands;
 mod completion;
 mod helper;
-mod lexer;
 
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -24,6 +23,7 @@ use self::commands::Command;
 use self::helper::{SqlHelper, is_client_command};
 use super::cli::OutputFormat;
 use super::job::JobHandle;
+use super::known_names::KnownNames;
 use super::live;
 use super::output::PrintOptions;
 use super::progress;
@@ -35,9 +35,6 @@ use super::stopwatch::Stopwatch;
 use super::terminal::{ScreenSize, stdout};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::Statement;
-
-pub use completion::KnownNames;
-pub use lexer::statements_before;
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Cuts what is being typed into pieces: enough of SQL to colour it, to complete it and to know whether it is finished.
+//! Cuts SQL text into pieces: enough to colour what is being typed, to complete it, to know whether it is finished and to count statements.
 //!
 //! Never fails: an open string or comment is a piece that says so. The parser proper judges the rest.
 

@@ -130,7 +130,8 @@ impl Session {
         let mut state = self.locked();
         let defined = binder::validate_table(create, &state.base_dir, &state.bind_context(&self.engine, &[]));
         let defined = defined.map_err(|error| error.with_sql(ddl.as_str()))?;
-        state.catalog.create_table(&create.name, defined, false)?;
+        let created = state.catalog.create_table(&create.name, defined, false);
+        created.map_err(|error| error.with_hint("DROP TABLE frees the name"))?;
         self.engine.connectors.embedded().insert(&state.catalog.path(&create.name), table.rows, table.import);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The type that the arguments of some functions are brought to: COALESCE, IFNULL, GREATEST, LEAST, ELT, and those that join arrays
 //! or maps.
 //!
-//! These functions are Flink's own, and so is their rule: it looks at one type after another, where [`common_type`](super::common_type),
+//! These functions are Flink's own, and so is their rule: it looks at one type after another, where [`common_type`](super::common_type()),
 //! by which CASE, UNION and ARRAY go, compares them as the standard says. It differs for floats, for TIMESTAMP beside TIMESTAMP_LTZ,
 //! and for DATE and TIME, which a TIMESTAMP becomes. The same holds for the parts of arrays, maps and rows.
 

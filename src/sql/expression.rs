@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Span as SqlSpan, Token};
 
-use super::cursor::{Cursor, double_quoted};
+use super::cursor::{Cursor, double_quoted, is_word};
 use super::dialect::{CLAUSES, HookError};
 use super::{json, type_parser};
 use crate::error::{Error, ErrorKind};
@@ -196,6 +196,9 @@ pub(super) fn parse_infix(parser: &mut Parser, left: &Expr, _precedence: u8) -> 
             _ => Err(parser.unexpected(") or a comma").into()),
         };
     }
+    if let Some(op) = comparison_with_list(parser) {
+        return compared_with_list(parser, left, op).map(Some);
+    }
     let negated = parser.at("NOT BETWEEN SYMMETRIC") || parser.at("NOT BETWEEN ASYMMETRIC");
     if !negated && !parser.at("BETWEEN SYMMETRIC") && !parser.at("BETWEEN ASYMMETRIC") {
         return Ok(None);
@@ -216,6 +219,36 @@ pub(super) fn parse_infix(parser: &mut Parser, left: &Expr, _precedence: u8) -> 
     let either = Expr::BinaryOp { left: Box::new(straight), op: BinaryOperator::Or, right: Box::new(swapped) };
     let nested = Expr::Nested(Box::new(either));
     Ok(Some(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested) } } else { nested }))
+}
+
+/// The operator of `= ANY (1, 2)`, if such a thing comes next. Behind the parenthesis of the other form is a query.
+fn comparison_with_list(parser: &Parser) -> Option<BinaryOperator> {
+    let op = match parser.peek_token_ref().token {
+        Token::Eq => BinaryOperator::Eq,
+        Token::Neq => BinaryOperator::NotEq,
+        Token::Lt => BinaryOperator::Lt,
+        Token::LtEq => BinaryOperator::LtEq,
+        Token::Gt => BinaryOperator::Gt,
+        Token::GtEq => BinaryOperator::GtEq,
+        _ => return None,
+    };
+    let nth = |n| &parser.peek_nth_token_ref(n).token;
+    let quantified = ["ANY", "SOME", "ALL"].iter().any(|word| is_word(nth(1), word)) && *nth(2) == Token::LParen;
+    let queried = *nth(3) == Token::LParen || ["SELECT", "WITH", "VALUES"].iter().any(|word| is_word(nth(3), word));
+    (quantified && !queried).then_some(op)
+}
+
+/// `= ANY (1, 2)`, which sqlparser reads with one value only.
+fn compared_with_list(parser: &mut Parser, left: &Expr, compare_op: BinaryOperator) -> Hooked<Expr> {
+    parser.advance_token();
+    let all = parser.at("ALL");
+    let is_some = parser.at("SOME");
+    parser.advance_token();
+    parser.require(&Token::LParen)?;
+    let right = Box::new(Expr::Tuple(parser.parse_comma_separated(Parser::parse_expr)?));
+    parser.require(&Token::RParen)?;
+    let left = Box::new(left.clone());
+    Ok(if all { Expr::AllOp { left, compare_op, right } } else { Expr::AnyOp { left, compare_op, right, is_some } })
 }
 
 /// `TABLE t [PARTITION BY …] [ORDER BY …]`, `TABLE (SELECT …) …`: the argument of a table function.

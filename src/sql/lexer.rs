@@ -1,5 +1,5 @@
-//! SQL text → tokens, made fit for Flink: words that mean nothing in Flink lose their keyword, `>>` closes two types, and the
-//! script is cut into statements at its semicolons. Spans always count from the start of the script.
+//! SQL text → tokens, made fit for Flink: words that mean nothing in Flink lose their keyword, `>>` closes two types, rows of VALUES
+//! get their parentheses, and the script is cut into statements at its semicolons. Spans always count from the start of the script.
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use sqlparser::tokenizer::{Location as SqlLocation, Span as SqlSpan, Token, Toke
 
 use super::cursor::{is_word, location_of, span_of};
 use super::dialect::{FlinkDialect, PLAIN_WORDS};
+use super::values_rows;
 use crate::error::{Error, ErrorKind, Location, Result, Span};
 
 /// How deep queries and expressions may nest.
@@ -36,7 +37,7 @@ impl<'a> Script<'a> {
             let start = tokens.last().map_or(SqlLocation::new(1, 1), |token: &TokenWithSpan| token.span.end);
             return Err(lexical_error(&error.message, location_of(start)));
         }
-        script.tokens = script.normalise(tokens)?;
+        script.tokens = values_rows::enclose(script.normalise(tokens)?);
         Ok(script)
     }
 

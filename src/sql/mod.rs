@@ -48,6 +48,7 @@ mod syntax_error;
 #[cfg(test)]
 mod tests;
 mod type_parser;
+mod values_rows;
 
 pub use hints::LATE_ROWS;
 pub use parser::{ParseOptions, parse_expression, parse_name, parse_query, parse_script, parse_statement};

@@ -120,6 +120,28 @@ impl ExprBinder<'_, '_> {
         Ok(negate(any_of(hits), negated))
     }
 
+    /// `x < ANY (a, b)`, `x < ALL (a, b)`: `=` of any and `<>` of all are IN, the others are chains of comparisons.
+    pub(super) fn compared_with_list(
+        &mut self,
+        left: &SqlExpr,
+        op: &BinaryOperator,
+        list: &[SqlExpr],
+        all: bool,
+    ) -> Result<Expr> {
+        match (op, all) {
+            (BinaryOperator::Eq, false) => return self.in_list(left, list, false),
+            (BinaryOperator::NotEq, true) => return self.in_list(left, list, true),
+            _ => {}
+        }
+        let operator = operator_name(op)?;
+        let value = self.bind(left)?;
+        let compared = |(item, written): (Expr, &SqlExpr)| {
+            self.binder.call(operator, vec![value.clone(), beside(item, &value.data_type())]).at_node(written)
+        };
+        let terms = self.bind_all(list)?.into_iter().zip(list).map(compared).collect::<Result<Vec<_>>>()?;
+        Ok(if all { all_of(terms) } else { any_of(terms) })
+    }
+
     /// Needle and list in their common type, if the list is constant.
     fn constants(&self, needle: &Expr, items: &[Expr]) -> Result<Option<(Expr, Vec<Value>)>> {
         let types: Vec<DataType> = [needle].into_iter().chain(items).map(Expr::data_type).collect();
@@ -197,6 +219,10 @@ fn keeps_all(from: &DataType, common: &DataType) -> bool {
 
 fn any_of(mut terms: Vec<Expr>) -> Expr {
     if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) }
+}
+
+fn all_of(mut terms: Vec<Expr>) -> Expr {
+    if terms.len() == 1 { terms.remove(0) } else { Expr::And(terms) }
 }
 
 fn is_row(expr: &SqlExpr) -> bool {

@@ -117,13 +117,14 @@ impl ExprBinder<'_, '_> {
         Ok(negate(self.collected(Kind::In(needles), plan, &frame, query), negated))
     }
 
-    /// `x < ANY (SELECT …)`, `x < ALL (SELECT …)`.
+    /// `x < ANY (SELECT …)`, `x < ALL (SELECT …)`, and the same with a list of values.
     pub(super) fn compared(&mut self, left: &SqlExpr, op: &BinaryOperator, right: &SqlExpr, all: bool) -> Result<Expr> {
         let word = if all { "ALL" } else { "ANY" };
         let query = match right {
             SqlExpr::Subquery(query) => query,
             SqlExpr::Nested(inner) if matches!(**inner, SqlExpr::Subquery(_)) => return self.compared(left, op, inner, all),
-            _ => return Err(Error::unsupported(format!("{word} without a subquery")).with_hint("use IN for a list of values")),
+            SqlExpr::Tuple(list) => return self.compared_with_list(left, op, list, all),
+            _ => return Err(Error::unsupported(format!("{word} of what is neither a subquery nor a list of values"))),
         };
         match (op, all) {
             (BinaryOperator::Eq, false) => return self.in_subquery(left, query, false),

@@ -41,22 +41,28 @@ fn common_kind(left: &TypeKind, right: &TypeKind) -> Option<TypeKind> {
         (Timestamp(a), TimestampLtz(b)) => TimestampLtz(*a.max(b)),
         (TimestampLtz(a), Timestamp(b)) if a == b => TimestampLtz(*a),
         (TimestampLtz(a), Timestamp(b)) => Timestamp(*a.max(b)),
-        (Array(a), Array(b)) => Array(common_part(a, b)?),
-        (Multiset(a), Multiset(b)) => Multiset(common_part(a, b)?),
-        (Map(ak, av), Map(bk, bv)) => Map(common_part(ak, bk)?, common_part(av, bv)?),
-        (Row(a), Row(b)) if a.len() == b.len() => {
-            let merge = |(a, b): (&RowField, &RowField)| {
-                let data_type = common_type(&[a.data_type.clone(), b.data_type.clone()])?;
-                Some(RowField { name: a.name.clone(), data_type })
-            };
-            Row(a.iter().zip(b).map(merge).collect::<Option<_>>()?)
-        }
-        _ => return None,
+        _ => return merged_parts(left, right, common_type),
     })
 }
 
-fn common_part(left: &DataType, right: &DataType) -> Option<Box<DataType>> {
-    common_type(&[left.clone(), right.clone()]).map(Box::new)
+/// What two arrays, multisets, maps, or rows of as many fields become whose parts become one type by this rule; none = something else, or
+/// parts without such a type.
+pub(super) fn merged_parts(left: &TypeKind, right: &TypeKind, rule: fn(&[DataType]) -> Option<DataType>) -> Option<TypeKind> {
+    use TypeKind::*;
+    let part = |left: &DataType, right: &DataType| rule(&[left.clone(), right.clone()]);
+    let boxed = |left, right| part(left, right).map(Box::new);
+    Some(match (left, right) {
+        (Array(a), Array(b)) => Array(boxed(a, b)?),
+        (Multiset(a), Multiset(b)) => Multiset(boxed(a, b)?),
+        (Map(ak, av), Map(bk, bv)) => Map(boxed(ak, bk)?, boxed(av, bv)?),
+        (Row(a), Row(b)) if a.len() == b.len() => {
+            let field = |(a, b): (&RowField, &RowField)| {
+                Some(RowField { name: a.name.clone(), data_type: part(&a.data_type, &b.data_type)? })
+            };
+            Row(a.iter().zip(b).map(field).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
 }
 
 fn text_length(kind: &TypeKind) -> Option<u32> {

@@ -5,8 +5,8 @@
 //! by which CASE, UNION and ARRAY go, compares them as the standard says. It differs for floats, for TIMESTAMP beside TIMESTAMP_LTZ,
 //! and for DATE and TIME, which a TIMESTAMP becomes. The same holds for the parts of arrays, maps and rows.
 
-use super::common_type::{common_number, common_type};
-use crate::types::{DataType, RowField, TypeKind};
+use super::common_type::{common_number, common_type, merged_parts};
+use crate::types::{DataType, TypeKind};
 
 /// The type that all others become without asking; none = there is none. It is nullable if any of them is, and no time attribute.
 pub(crate) fn merged_type(types: &[DataType]) -> Option<DataType> {
@@ -37,22 +37,11 @@ fn wider(so_far: &TypeKind, next: &TypeKind) -> Option<TypeKind> {
             (Timestamp(_), Timestamp(_)) => Timestamp(*a.max(b)),
             _ => TimestampLtz(*a.max(b)),
         },
-        (Array(a), Array(b)) => Array(part(a, b)?),
-        (Multiset(a), Multiset(b)) => Multiset(part(a, b)?),
-        (Map(a, x), Map(b, y)) => Map(part(a, b)?, part(x, y)?),
-        (Row(a), Row(b)) if a.len() == b.len() => {
-            let merge = |(a, b): (&RowField, &RowField)| {
-                let data_type = merged_type(&[a.data_type.clone(), b.data_type.clone()])?;
-                Some(RowField { name: a.name.clone(), data_type })
-            };
-            Row(a.iter().zip(b).map(merge).collect::<Option<_>>()?)
+        (Array(_), Array(_)) | (Multiset(_), Multiset(_)) | (Map(..), Map(..)) | (Row(_), Row(_)) => {
+            merged_parts(so_far, next, merged_type)?
         }
         _ => common_type(&[DataType::not_null(so_far.clone()), DataType::not_null(next.clone())])?.kind,
     })
-}
-
-fn part(left: &DataType, right: &DataType) -> Option<Box<DataType>> {
-    merged_type(&[left.clone(), right.clone()]).map(Box::new)
 }
 
 /// DATE and TIME, which a TIMESTAMP becomes beside them.

@@ -1,6 +1,5 @@
 //! Helpers of state tables: rows with their key group first, and which of them a range takes.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array};
@@ -33,10 +32,15 @@ pub(super) fn unkeyed_snapshot(rows: Option<&Batch>) -> Result<StateTableSnapsho
 
 /// Rows that came back after a restart and have not been put in their places, as they are frozen again: with their key groups, which these columns
 /// decide.
-pub(super) fn restored_rows(restored: &[Batch], keys: Range<usize>, max_parallelism: u32) -> Result<Vec<RecordBatch>> {
+pub(super) fn restored_rows(
+    restored: &[Batch],
+    keys: impl Iterator<Item = usize> + Clone,
+    max_parallelism: u32,
+) -> Result<Vec<RecordBatch>> {
     let mut hashes = Vec::new();
     let rows = restored.iter().map(|rows| {
-        hash_columns(&rows.columns()[keys.clone()], rows.num_rows(), &mut hashes);
+        let keys: Vec<ArrayRef> = keys.clone().map(|key| Arc::clone(rows.column(key))).collect();
+        hash_columns(&keys, rows.num_rows(), &mut hashes);
         state_rows(key_groups_of(hashes.iter().copied(), max_parallelism), rows.columns().to_vec())
     });
     rows.collect()

@@ -1,17 +1,15 @@
 //! The rows that OVER keeps: those whose time has not come, and those that are still in the frame of one to come.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
-use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::Result;
 use crate::operators::frozen_store::FrozenStore;
-use crate::operators::keyed_state::{RowsBefore, key_groups_of, rows_in_range, state_rows};
+use crate::operators::keyed_state::{RowsBefore, restored_rows, rows_in_range};
 use crate::runtime::state::{RowAttribute, RowId, RowStore};
 use crate::runtime::{StateTable, StateTableSnapshot};
-use crate::types::{Batch, KeyGroupRange, Schema, hash_columns};
+use crate::types::{Batch, KeyGroupRange, Schema};
 
 /// A row of a partition.
 #[derive(Debug, Clone, Copy)]
@@ -110,13 +108,7 @@ impl KeptRows {
 
 impl StateTable for KeptRows {
     fn snapshot(&mut self) -> Result<StateTableSnapshot> {
-        let mut restored = Vec::new();
-        for rows in &self.restored {
-            let keys: Vec<ArrayRef> = self.partition_keys.iter().map(|key| Arc::clone(rows.column(*key))).collect();
-            let mut hashes = Vec::new();
-            hash_columns(&keys, rows.num_rows(), &mut hashes);
-            restored.push(state_rows(key_groups_of(hashes.into_iter(), self.max_parallelism), rows.columns().to_vec())?);
-        }
+        let restored = restored_rows(&self.restored, self.partition_keys.iter().copied(), self.max_parallelism)?;
         let rows = FrozenStore::new(&self.store, &self.partition_keys, self.max_parallelism);
         let (constant, changing) = (Some(self.times.clone()), self.framed.clone());
         Ok(StateTableSnapshot::frozen(RowsBefore(restored, FrozenStore { constant, changing, ..rows })))

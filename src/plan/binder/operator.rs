@@ -3,6 +3,7 @@
 use sqlparser::ast::{BinaryOperator, Expr as SqlExpr, UnaryOperator, Value as SqlValue};
 
 use super::call::cast_to;
+use super::decorrelation::conjunction;
 use super::expression::{ExprBinder, MAX_DEPTH, negate};
 use super::literal;
 use super::span::Located;
@@ -139,7 +140,7 @@ impl ExprBinder<'_, '_> {
             self.binder.call(operator, vec![value.clone(), beside(item, &value.data_type())]).at_node(written)
         };
         let terms = self.bind_all(list)?.into_iter().zip(list).map(compared).collect::<Result<Vec<_>>>()?;
-        Ok(if all { all_of(terms) } else { any_of(terms) })
+        Ok(if all { conjunction(terms) } else { any_of(terms) })
     }
 
     /// Needle and list in their common type, if the list is constant.
@@ -219,10 +220,6 @@ fn keeps_all(from: &DataType, common: &DataType) -> bool {
 
 fn any_of(mut terms: Vec<Expr>) -> Expr {
     if terms.len() == 1 { terms.remove(0) } else { Expr::Or(terms) }
-}
-
-fn all_of(mut terms: Vec<Expr>) -> Expr {
-    if terms.len() == 1 { terms.remove(0) } else { Expr::And(terms) }
 }
 
 fn is_row(expr: &SqlExpr) -> bool {

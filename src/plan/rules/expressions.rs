@@ -21,6 +21,19 @@ pub(super) fn conjunction(mut terms: Vec<Expr>) -> Option<Expr> {
     }
 }
 
+/// The comparison that says the same with its sides changed over; none = no comparison.
+pub(super) fn turned(operator: &str) -> Option<&'static str> {
+    Some(match operator {
+        "=" => "=",
+        "<>" => "<>",
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        _ => return None,
+    })
+}
+
 /// Whether a term is the constant TRUE.
 pub(super) fn is_true(term: &Expr) -> bool {
     matches!(term, Expr::Literal { value: Value::Boolean(true), .. })

@@ -7,7 +7,7 @@ use crate::expr::{Expr, fold};
 use crate::plan::PlannerContext;
 use crate::types::{DataType, TypeKind, Value};
 
-use super::expressions::is_deterministic;
+use super::expressions::{is_deterministic, turned};
 
 /// More terms are not compared with each other: planning stays quick.
 const TERMS_MAX: usize = 50;
@@ -103,23 +103,12 @@ fn differs_from_itself(term: &Expr, cx: &PlannerContext) -> bool {
 
 fn comparison(term: &Expr) -> Option<Comparison<'_>> {
     let Expr::Call { function, args, .. } = term else { return None };
-    let operator = ["=", "<>", "<", "<=", ">", ">="].into_iter().find(|operator| function == operator)?;
+    let turned = turned(function)?;
     match args.as_slice() {
         [Expr::Literal { .. }, Expr::Literal { .. }] => None,
-        [what, constant @ Expr::Literal { .. }] => Some(Comparison { what, operator, constant }),
-        [constant @ Expr::Literal { .. }, what] => Some(Comparison { what, operator: turned(operator), constant }),
+        [what, constant @ Expr::Literal { .. }] => Some(Comparison { what, operator: function, constant }),
+        [constant @ Expr::Literal { .. }, what] => Some(Comparison { what, operator: turned, constant }),
         _ => None,
-    }
-}
-
-fn turned(operator: &str) -> &'static str {
-    match operator {
-        "<" => ">",
-        "<=" => ">=",
-        ">" => "<",
-        ">=" => "<=",
-        "<>" => "<>",
-        _ => "=",
     }
 }
 

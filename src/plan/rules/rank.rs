@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::expressions::{can_substitute, conjuncts, filtered, is_deterministic, substitute};
+use super::expressions::{can_substitute, conjuncts, filtered, is_deterministic, substitute, turned};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{CastMode, Expr};
 use crate::plan::window_trace::trace_complete;
@@ -132,15 +132,7 @@ fn comparison(term: &Expr, number: usize) -> Option<(&str, &Expr)> {
     if is_number(left) {
         return Some((function, right));
     }
-    let turned = match function.as_str() {
-        "<" => ">",
-        "<=" => ">=",
-        ">" => "<",
-        ">=" => "<=",
-        "=" => "=",
-        _ => return None,
-    };
-    is_number(right).then_some((turned, left))
+    is_number(right).then_some((turned(function)?, left))
 }
 
 /// First and last number that a term leaves, if that is all it says.
